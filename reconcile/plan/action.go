@@ -1,0 +1,80 @@
+package plan
+
+import (
+	"github.com/gitvirt/gitvirt/render"
+	"github.com/gitvirt/gitvirt/render/metadata"
+)
+
+// Effect is what an action does to the machine, in the user's words.
+type Effect string
+
+// The effects, in the order in which a plan sorts them within an instance.
+const (
+	EffectBlocked   Effect = "blocked"
+	EffectRemove    Effect = "remove"
+	EffectStop      Effect = "stop"
+	EffectCreate    Effect = "create"
+	EffectNextStart Effect = "next-start"
+	EffectLive      Effect = "live"
+	EffectRestart   Effect = "restart"
+	EffectStart     Effect = "start"
+)
+
+// Action is one thing to do to one instance, why, and the steps that do it. A blocked action has no steps.
+type Action struct {
+	Instance string `json:"instance"`
+	Effect   Effect `json:"effect"`
+	// Reason is a code in CamelCase, Message a sentence for people.
+	Reason  string   `json:"reason"`
+	Message string   `json:"message"`
+	Changes []Change `json:"changes,omitempty"`
+	Steps   []Step   `json:"-"`
+}
+
+// Change is one field that differs.
+type Change struct {
+	Path string `json:"path"`
+	From string `json:"from"`
+	To   string `json:"to"`
+}
+
+// Op is what a step does.
+type Op string
+
+// The ops. Each is safe to do again.
+const (
+	OpVolumes       Op = "volumes"        // make Volumes that are not there (Fresh ones anew), crash-safely; grow those that are smaller
+	OpDeleteVolumes Op = "delete-volumes" // delete Volumes
+	OpDefine        Op = "define"         // define XML, in place, validating
+	OpMetadata      Op = "metadata"       // set Metadata of the inactive (Config) and the live (Live) XML
+	OpAutostart     Op = "autostart"      // set autostart to On
+	OpStart         Op = "start"          // start; paused when Paused
+	OpShutdown      Op = "shutdown"       // ask the guest to shut down; do not wait
+	OpDestroy       Op = "destroy"        // pull the plug
+	OpSuspend       Op = "suspend"        // pause the vCPUs
+	OpResume        Op = "resume"         // run the vCPUs
+	OpUndefine      Op = "undefine"       // remove an inactive domain's definition; its disks and NVRAM stay
+)
+
+// Step is one call, or a few that belong together, at one domain. Steps of an instance run in order, and stop at the
+// first that fails.
+type Step struct {
+	Op       Op
+	Domain   string // the domain's name
+	UUID     string
+	XML      string             // OpDefine
+	Volumes  []render.Volume    // OpVolumes, OpDeleteVolumes
+	Fresh    bool               // OpVolumes: VolumeEmpty ones are made anew, because a run begins
+	Metadata *metadata.Metadata // OpMetadata
+	Config   bool               // OpMetadata
+	Live     bool               // OpMetadata
+	On       bool               // OpAutostart
+	Paused   bool               // OpStart
+}
+
+// Plan is what to do, sorted by instance.
+type Plan struct {
+	Host     string   `json:"host"`
+	Revision string   `json:"revision"`
+	Actions  []Action `json:"actions"`
+}

@@ -1,0 +1,63 @@
+package plan
+
+import "github.com/gitvirt/gitvirt/render/metadata"
+
+// World is what a runner observed of a host, at one moment.
+type World struct {
+	// Domains are all of the host's domains, ours and others', sorted by name.
+	Domains []Domain
+}
+
+// Domain is one observed domain.
+type Domain struct {
+	Name string
+	UUID string
+	// ID is libvirt's number of a running domain, -1 otherwise.
+	ID     int32
+	State  DomainState
+	Reason string // libvirt's reason for the state: shutdown, destroyed, crashed, failed, migrated, saved, user, ioerror, …; "unknown" after a restart of libvirtd
+	// Persistent is false for a domain that has no inactive definition.
+	Persistent bool
+	Autostart  bool
+	// ManagedSave says that the next start resumes a saved state.
+	ManagedSave bool
+	Inactive    XML // empty for a transient domain
+	Live        XML // empty when it does not run
+	// Stuck says that libvirt gave no answer about this domain in time; what is not known is left empty.
+	Stuck bool
+}
+
+// XML is a domain's XML as libvirt gives it.
+type XML struct {
+	Text string
+	// Hash is of Text; the same hash, the same bytes.
+	Hash string
+	// Meta is our record in it; nil when there is none.
+	Meta *metadata.Metadata
+}
+
+// DomainState is libvirt's state of a domain.
+type DomainState string
+
+// The domain states, by libvirt's names (virDomainState).
+const (
+	DomainRunning     DomainState = "running"
+	DomainBlocked     DomainState = "blocked"
+	DomainPaused      DomainState = "paused"
+	DomainShutdown    DomainState = "in shutdown"
+	DomainShutoff     DomainState = "shut off"
+	DomainCrashed     DomainState = "crashed"
+	DomainPMSuspended DomainState = "pmsuspended"
+	DomainUnknown     DomainState = "unknown"
+)
+
+// Active says whether there is a QEMU process.
+func (d Domain) Active() bool { return d.ID >= 0 }
+
+// Meta is the record that makes the domain ours: the inactive XML's, or the live one's of a transient domain.
+func (d Domain) Meta() *metadata.Metadata {
+	if d.Persistent {
+		return d.Inactive.Meta
+	}
+	return d.Live.Meta
+}

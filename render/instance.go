@@ -1,0 +1,67 @@
+package render
+
+import (
+	"github.com/gitvirt/gitvirt/render/domxml"
+	"github.com/gitvirt/gitvirt/render/manifest"
+)
+
+// Instance is a completed config together with its run state: nothing is left to default.
+type Instance struct {
+	Name           string // the domain's name too
+	UUID           string
+	Config         string // the config's name
+	Flavour        string
+	Host           string
+	Labels         map[string]string
+	Annotations    map[string]string
+	State          manifest.PowerState
+	Run            int64
+	Revision       string // the commit
+	RestartPolicy  manifest.RestartPolicy
+	Rollout        manifest.Rollout
+	DeletionPolicy manifest.DeletionPolicy
+	MoveVolumes    string
+	Adopt          bool
+	GraceSeconds   int64
+
+	// Spec is the complete template spec. It holds secrets: show Public() of it.
+	Spec manifest.InstanceSpec
+	// Volumes are what must be on the host before the domain starts, in the spec's order.
+	Volumes []Volume
+	// Domain is what is declared of the domain: only this is compared with what libvirt has.
+	Domain *domxml.Element
+	// Digest is of Domain and Volumes, not of the commit: the same digest, the same machine.
+	Digest string
+}
+
+// VolumeKind says how a volume comes to be.
+type VolumeKind string
+
+// The volume kinds.
+const (
+	VolumeBlank   VolumeKind = "Blank"   // an empty qcow2 or raw image, made once
+	VolumeOverlay VolumeKind = "Overlay" // a qcow2 overlay on Backing, made once
+	VolumeEmpty   VolumeKind = "Empty"   // blank, made anew at every run
+	VolumeSeed    VolumeKind = "Seed"    // a NoCloud ISO image; its name changes with its content
+	VolumeFile    VolumeKind = "File"    // a host file at Path, made when it is not there (HostDisk DiskOrCreate)
+)
+
+// Volume is a file that a domain needs.
+type Volume struct {
+	Name          string // the device's name
+	Kind          VolumeKind
+	Pool          string // the libvirt pool, a directory; empty for VolumeFile
+	File          string // its name in the pool
+	Path          string // for VolumeFile
+	Size          int64  // bytes; 0: as the backing file
+	Format        string // qcow2 or raw
+	Backing       string // the backing file's path
+	BackingFormat string
+	// Seed is the files of a NoCloud image by name (user-data, meta-data, network-config). Secret.
+	Seed map[string][]byte `json:"-"`
+}
+
+// Persistent says whether the volume holds what cannot be made again.
+func (v Volume) Persistent() bool {
+	return v.Kind == VolumeBlank || v.Kind == VolumeOverlay || v.Kind == VolumeFile
+}

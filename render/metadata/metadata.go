@@ -1,0 +1,58 @@
+// Package metadata is what gitvirt writes into a domain's <metadata>: the record of where the domain comes from.
+package metadata
+
+// Namespace is the XML namespace of the record; Prefix is how it is written. A domain without an element of this
+// namespace is not ours and is never changed.
+const (
+	Namespace = "https://gitvirt.io/xmlns/domain/v1alpha1"
+	Prefix    = "gitvirt"
+)
+
+// Outcome is what became of the run that an inactive XML names.
+type Outcome string
+
+// The outcomes. A run that was defined and not yet started has none.
+const (
+	OutcomeNone      Outcome = ""
+	OutcomeStarted   Outcome = "Started"   // it was started, and nobody has seen it end
+	OutcomeStopped   Outcome = "Stopped"   // it was stopped because its RunState said so
+	OutcomeSucceeded Outcome = "Succeeded" // the guest shut down by itself
+	OutcomeFailed    Outcome = "Failed"    // the guest crashed, or was destroyed from outside
+)
+
+// Metadata is the record. The inactive and the live XML have one each: the inactive one speaks of the next start and
+// of the last run, the live one of the run that it is the body of.
+type Metadata struct {
+	Config   string // the config's name
+	Revision string // the commit that this XML was rendered from
+	Digest   string // of what was rendered; the commit is not part of it
+	Flavour  string
+
+	Run     int64  // the number of the run, as the RunState gives it; 0: none yet
+	UID     string // the instance's: one for each run
+	Outcome Outcome
+	Paused  bool // gitvirt paused it, not a person
+
+	DeletionPolicy string // Retain or Delete; kept here for when the config is gone
+	GraceSeconds   int64  // how long a stop waits; kept here for when the config is gone
+	Volumes        []Volume
+	Addresses      []Address
+	// Applied is the rendered XML that this definition was made from, gzip and base64: with it, what was taken out of
+	// a document can be told from what was never in it.
+	Applied string
+}
+
+// Volume is a storage volume that gitvirt made for the domain.
+type Volume struct {
+	Name string // the device's name
+	Pool string
+	File string // the volume's name in the pool
+	Size int64  // bytes; 0: not known
+	Keep bool   // it persists: it outlives the domain
+}
+
+// Address is the PCI address that a device has, or had before it was removed; no other device gets it.
+type Address struct {
+	Alias string // ua-<name>
+	PCI   string // 0000:04:00.0
+}
