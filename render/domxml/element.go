@@ -1,5 +1,10 @@
 package domxml
 
+import (
+	"slices"
+	"strings"
+)
+
 // Element is an XML element. Comments and processing instructions are not kept.
 type Element struct {
 	// Name is as written, with its namespace prefix if it has one; xmlns attributes are kept among Attrs.
@@ -14,3 +19,114 @@ type Element struct {
 
 // Attr is an attribute; Name is as written.
 type Attr struct{ Name, Value string }
+
+// New returns an element with the attributes given as name, value, name, value …
+func New(name string, attrs ...string) *Element {
+	e := &Element{Name: name}
+	for i := 0; i+1 < len(attrs); i += 2 {
+		e.Attrs = append(e.Attrs, Attr{attrs[i], attrs[i+1]})
+	}
+	return e
+}
+
+// Attr returns the value of an attribute, empty when there is none.
+func (e *Element) Attr(name string) string {
+	v, _ := e.lookup(name)
+	return v
+}
+
+func (e *Element) lookup(name string) (string, bool) {
+	if e == nil {
+		return "", false
+	}
+	for _, a := range e.Attrs {
+		if a.Name == name {
+			return a.Value, true
+		}
+	}
+	return "", false
+}
+
+// SetAttr sets an attribute, in place when it is there.
+func (e *Element) SetAttr(name, value string) {
+	for i := range e.Attrs {
+		if e.Attrs[i].Name == name {
+			e.Attrs[i].Value = value
+			return
+		}
+	}
+	e.Attrs = append(e.Attrs, Attr{name, value})
+}
+
+// RemoveAttr removes an attribute.
+func (e *Element) RemoveAttr(name string) {
+	e.Attrs = slices.DeleteFunc(e.Attrs, func(a Attr) bool { return a.Name == name })
+}
+
+// Child returns the element at a path of names ("devices/disk"), the first of each; nil when there is none. It may be
+// called on nil.
+func (e *Element) Child(path string) *Element {
+	for name := range strings.SplitSeq(path, "/") {
+		if e == nil {
+			return nil
+		}
+		i := slices.IndexFunc(e.Children, func(c *Element) bool { return c.Name == name })
+		if i < 0 {
+			return nil
+		}
+		e = e.Children[i]
+	}
+	return e
+}
+
+// Ensure returns the child of that name, appending it when there is none.
+func (e *Element) Ensure(name string) *Element {
+	if c := e.Child(name); c != nil {
+		return c
+	}
+	return e.Append(New(name))
+}
+
+// Append appends a child and returns it.
+func (e *Element) Append(c *Element) *Element {
+	e.Children = append(e.Children, c)
+	return c
+}
+
+// Remove removes a child.
+func (e *Element) Remove(c *Element) {
+	e.Children = slices.DeleteFunc(e.Children, func(x *Element) bool { return x == c })
+}
+
+// insert puts a child behind the last one of its name, or at the end: libvirt's own order is by kind.
+func (e *Element) insert(c *Element) {
+	for i := len(e.Children) - 1; i >= 0; i-- {
+		if e.Children[i].Name == c.Name {
+			e.Children = slices.Insert(e.Children, i+1, c)
+			return
+		}
+	}
+	e.Children = append(e.Children, c)
+}
+
+// Clone returns a deep copy.
+func (e *Element) Clone() *Element {
+	if e == nil {
+		return nil
+	}
+	c := *e
+	c.Attrs = slices.Clone(e.Attrs)
+	c.Children = make([]*Element, len(e.Children))
+	for i, child := range e.Children {
+		c.Children[i] = child.Clone()
+	}
+	return &c
+}
+
+// UserAlias is the name that the element carries as libvirt user alias (ua-<name>), empty when it has none.
+func (e *Element) UserAlias() string {
+	if name, ok := strings.CutPrefix(e.Child("alias").Attr("name"), "ua-"); ok {
+		return name
+	}
+	return ""
+}

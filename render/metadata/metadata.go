@@ -1,4 +1,3 @@
-// Package metadata is what gitvirt writes into a domain's <metadata>: the record of where the domain comes from.
 package metadata
 
 // Namespace is the XML namespace of the record; Prefix is how it is written. A domain without an element of this
