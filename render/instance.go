@@ -43,7 +43,7 @@ const (
 	VolumeOverlay VolumeKind = "Overlay" // a qcow2 overlay on Backing, made once
 	VolumeEmpty   VolumeKind = "Empty"   // blank, made anew at every run
 	VolumeSeed    VolumeKind = "Seed"    // a NoCloud ISO image; its name changes with its content
-	VolumeFile    VolumeKind = "File"    // a host file at Path, made when it is not there (HostDisk DiskOrCreate)
+	VolumeFile    VolumeKind = "File"    // a host file at Path (hostDisk), made when it is not there and Create says so
 )
 
 // Volume is a file that a domain needs.
@@ -53,6 +53,7 @@ type Volume struct {
 	Pool          string // the libvirt pool, a directory; empty for VolumeFile
 	File          string // its name in the pool
 	Path          string // for VolumeFile
+	Create        bool   // for VolumeFile: make it when it is not there
 	Size          int64  // bytes; 0: as the backing file
 	Format        string // qcow2 or raw
 	Backing       string // the backing file's path

@@ -49,7 +49,7 @@ func (c *converger) note(path, from, to string) {
 // pinned are things that a machine keeps when nobody declares them any more.
 var pinned = map[string]bool{
 	"name": true, "uuid": true, "os/type": true, "@type": true, "os/type@machine": true, "os/type@arch": true,
-	"vcpu": true, "memory": true, "os": true, "metadata": true,
+	"vcpu": true, "memory": true, "os": true, "metadata": true, "devices/disk/target@dev": true,
 }
 
 func isPinned(path string) bool {
@@ -197,8 +197,14 @@ func (c *converger) kind(have, want *Element) {
 	bus := func(e *Element) string { return e.Child("target").Attr("bus") + " " + e.Attr("model") }
 	moved := want.Name == "disk" && want.Child("target").Attr("bus") != "" && bus(want) != bus(have) ||
 		want.Name == "controller" && want.Attr("model") != "" && bus(want) != bus(have)
-	if a := have.Child("address"); moved && a != nil && want.Child("address") == nil {
+	if !moved {
+		return
+	}
+	if a := have.Child("address"); a != nil && want.Child("address") == nil {
 		have.Remove(a)
+	}
+	if t := have.Child("target"); t != nil {
+		t.RemoveAttr("dev")
 	}
 }
 

@@ -17,13 +17,18 @@ const ownPorts = 4
 // buses, and libvirt puts 8 ports into a slot.
 const maxRootPorts = 120
 
-// Slots maps a device's name (its user alias without "ua-") to the PCI address that it has, or had before it was
-// removed: 0000:04:00.0.
-type Slots map[string]string
+// Slots says what each named device (its user alias without "ua-") has, or had before it was removed.
+type Slots map[string]Slot
 
-// AddRootPorts declares the PCIe root ports of a domain that is about to be created: one for each device that takes
+// Slot is where a device is.
+type Slot struct {
+	PCI string // its PCI address, 0000:04:00.0; empty for a device on another bus
+	Dev string // a disk's target, vda
+}
+
+// addRootPorts declares the PCIe root ports of a domain that is about to be created: one for each device that takes
 // one, and spare ones. Only q35 and virt machines have them.
-func AddRootPorts(domain *Element) {
+func addRootPorts(domain *Element) {
 	machine := domain.Child("os/type").Attr("machine")
 	devices := domain.Child("devices")
 	if devices == nil || !sameMachine("q35", machine) && machine != "q35" {
@@ -65,49 +70,48 @@ func takesRootPort(d *Element) bool {
 	return false
 }
 
-// SlotsOf reads the PCI addresses of the named devices of a domain.
-func SlotsOf(domain *Element) Slots {
+// slotsOf reads the slots of the named devices of a domain.
+func slotsOf(devices *Element) Slots {
 	slots := Slots{}
-	if devices := domain.Child("devices"); devices != nil {
-		for _, d := range devices.Children {
-			if name, a := d.UserAlias(), pciAddress(d); name != "" && a != "" {
-				slots[name] = a
+	for _, d := range devices.Children {
+		if name := d.UserAlias(); name != "" {
+			if s := (Slot{pciAddress(d), d.Child("target").Attr("dev")}); s != (Slot{}) {
+				slots[name] = s
 			}
 		}
 	}
 	return slots
 }
 
-// Place gives every device of next that has no address yet a PCI address where no other device is, or was: libvirt alone
+// place gives every device of next that has no address yet a PCI address where no other device is, or was: libvirt alone
 // would fill the first hole, and the device that comes back would find its place taken. before is what is remembered of
 // holes. It returns what to remember from now on. On machines without root ports libvirt places devices.
-func Place(next *Element, before Slots) Slots {
+func place(next *Element, before Slots) Slots {
 	devices := next.Child("devices")
 	if devices == nil {
 		return before
 	}
-	slots := SlotsOf(next)
-	used := map[string]bool{}
+	nameTargets(devices, before)
+	slots := slotsOf(devices)
+	used, held := map[string]bool{}, map[string]bool{} // held: by a device that is gone
 	for _, d := range devices.Children {
 		used[pciAddress(d)] = true
 	}
-	held := map[string]bool{} // by a device that is gone
-	for name, a := range before {
-		if _, back := slots[name]; !back {
-			held[a] = true
-			slots[name] = a
+	for name, s := range before {
+		if _, there := slots[name]; !there {
+			slots[name] = s
+		}
+		if s.PCI != "" && !hasAddress(devices, name, s.PCI) {
+			held[s.PCI] = true
 		}
 	}
 	ports := rootPorts(devices)
-	if len(ports) == 0 {
-		return slots
-	}
 	for _, d := range slices.Clone(devices.Children) {
-		if d.Child("address") != nil || !takesRootPort(d) {
+		if len(ports) == 0 || d.Child("address") != nil || !takesRootPort(d) {
 			continue
 		}
 		name := d.UserAlias()
-		address := before[name]
+		address := before[name].PCI
 		if name == "" || address == "" || used[address] {
 			address = freePort(devices, &ports, used, held)
 		}
@@ -115,14 +119,14 @@ func Place(next *Element, before Slots) Slots {
 			continue // libvirt will say that there is no more room
 		}
 		used[address] = true
-		if name != "" {
-			slots[name] = address
-		}
 		d.Append(pciElement(address))
 	}
+	for name, s := range slotsOf(devices) {
+		slots[name] = s
+	}
 	// A hole that had to be given away is nobody's any more.
-	for name, a := range before {
-		if slots[name] == a && used[a] && !hasAddress(devices, name, a) {
+	for name, s := range slots {
+		if s.PCI != "" && used[s.PCI] && !hasAddress(devices, name, s.PCI) {
 			delete(slots, name)
 		}
 	}

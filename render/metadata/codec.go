@@ -6,6 +6,8 @@ import (
 	"encoding/base64"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -69,7 +71,10 @@ func fromElement(e *domxml.Element) (*Metadata, error) {
 				Size: number(c.Attr("size")), Keep: c.Attr("keep") == "yes",
 			})
 		case "slot":
-			m.Addresses = append(m.Addresses, Address{Alias: c.Attr("name"), PCI: c.Attr("pci")})
+			if m.Slots == nil {
+				m.Slots = domxml.Slots{}
+			}
+			m.Slots[c.Attr("name")] = domxml.Slot{PCI: c.Attr("pci"), Dev: c.Attr("dev")}
 		case "applied":
 			m.Applied = c.Text
 		}
@@ -110,8 +115,8 @@ func (m *Metadata) Element() *domxml.Element {
 	for _, v := range m.Volumes {
 		add("volume", "name", v.Name, "pool", v.Pool, "file", v.File, "size", number(v.Size), "keep", yes(v.Keep))
 	}
-	for _, a := range m.Addresses {
-		add("slot", "name", a.Alias, "pci", a.PCI)
+	for _, device := range slices.Sorted(maps.Keys(m.Slots)) {
+		add("slot", "name", device, "pci", m.Slots[device].PCI, "dev", m.Slots[device].Dev)
 	}
 	if m.Applied != "" {
 		e.Append(domxml.New(name("applied"))).Text = m.Applied
@@ -131,12 +136,12 @@ func (m *Metadata) Put(domain *domxml.Element) {
 	all.Append(m.Element())
 }
 
-// Pack is the form of Applied.
+// Pack is the form of Applied. Passwords become digests.
 func Pack(domain *domxml.Element) string {
 	var b bytes.Buffer
 	// Writes to a buffer do not fail, and the level is a valid one.
 	z, _ := gzip.NewWriterLevel(&b, gzip.BestSpeed)
-	_, _ = io.WriteString(z, domain.String())
+	_, _ = io.WriteString(z, domxml.Redact(domain).String())
 	_ = z.Close()
 	return base64.StdEncoding.EncodeToString(b.Bytes())
 }

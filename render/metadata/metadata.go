@@ -1,5 +1,7 @@
 package metadata
 
+import "github.com/gitvirt/gitvirt/render/domxml"
+
 // Namespace is the XML namespace of the record; Prefix is how it is written. A domain without an element of this
 // namespace is not ours and is never changed.
 const (
@@ -35,7 +37,8 @@ type Metadata struct {
 	DeletionPolicy string // Retain or Delete; kept here for when the config is gone
 	GraceSeconds   int64  // how long a stop waits; kept here for when the config is gone
 	Volumes        []Volume
-	Addresses      []Address
+	// Slots are where the devices are, or were before they were removed: no other device gets such a place.
+	Slots domxml.Slots
 	// Applied is the rendered XML that this definition was made from, gzip and base64: with it, what was taken out of
 	// a document can be told from what was never in it.
 	Applied string
@@ -48,10 +51,4 @@ type Volume struct {
 	File string // the volume's name in the pool
 	Size int64  // bytes; 0: not known
 	Keep bool   // it persists: it outlives the domain
-}
-
-// Address is the PCI address that a device has, or had before it was removed; no other device gets it.
-type Address struct {
-	Alias string // ua-<name>
-	PCI   string // 0000:04:00.0
 }

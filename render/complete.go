@@ -1,0 +1,159 @@
+package render
+
+import (
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"path"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/gitvirt/gitvirt/render/domxml"
+	"github.com/gitvirt/gitvirt/render/manifest"
+)
+
+// Input is the documents of one instance.
+type Input struct {
+	Config   *manifest.Config
+	Flavour  *manifest.Flavour // nil: the config names none
+	RunState *manifest.RunState
+	// ConfigFile is where the config stands; files that it names are relative to its folder.
+	ConfigFile string
+	// Text returns a file of the revision; ok is false when there is none.
+	Text func(path string) (text []byte, ok bool)
+}
+
+// Options are what completion needs beside documents.
+type Options struct {
+	// Fleet is the name of all hosts together; UUIDs and MACs are derived from it.
+	Fleet string
+	// Revision is the commit that the documents are of.
+	Revision string
+	// DomainType is kvm or qemu; kvm when empty.
+	DomainType string
+}
+
+// Complete makes an instance of its documents: flavour, config and defaults together, nothing left to default. The
+// same input gives the same instance, to the byte. Problems name fields of the config.
+func Complete(in Input, o Options) (*Instance, []manifest.Problem) {
+	c, r := in.Config, in.RunState
+	tree := c.Spec.Template.Spec
+	annotations := map[string]string{}
+	if in.Flavour != nil {
+		tree = mergeTrees(in.Flavour.Spec, tree)
+		annotations["gitvirt.io/flavour"] = in.Flavour.Metadata.Name
+	}
+	var problems []manifest.Problem
+	problem := func(field, message string) {
+		problems = append(problems, manifest.Problem{
+			File: in.ConfigFile, Kind: manifest.KindConfig, Name: c.Metadata.Name, Field: field, Message: message,
+		})
+	}
+	spec, err := manifest.Decode(tree)
+	if err != nil {
+		problem("spec.template.spec", err.Error())
+		return nil, problems
+	}
+	own, field, err := ownXML(in, spec)
+	if err != nil {
+		problem("spec.template.spec."+field, err.Error())
+		return nil, problems
+	}
+	if o.DomainType == "" {
+		o.DomainType = "kvm"
+	}
+	fill(spec, o.Fleet, r.Metadata.Name)
+	for _, p := range manifest.Validate(spec) {
+		problem("spec.template.spec."+p.Field, p.Message)
+	}
+	if spec.Domain.Memory == nil && own.Child("memory") == nil {
+		problem("spec.template.spec.domain.memory.guest", "is missing: say how much memory the guest has, here, in the flavour or in domainXML")
+	}
+	if len(problems) > 0 {
+		return nil, problems
+	}
+	i := &Instance{
+		Name: r.Metadata.Name, UUID: string(spec.Domain.Firmware.UUID), Config: c.Metadata.Name, Flavour: c.Spec.Flavour,
+		Host: r.Spec.Host, State: r.Spec.State, Run: max(r.Spec.Run, 1), Revision: o.Revision,
+		Labels: c.Spec.Template.Metadata.Labels, Annotations: annotations,
+		RestartPolicy: c.Spec.RestartPolicy, Rollout: c.Spec.Rollout, DeletionPolicy: c.Spec.DeletionPolicy,
+		MoveVolumes: r.Spec.MoveVolumes, Adopt: r.Spec.Adopt,
+		GraceSeconds: *spec.TerminationGracePeriodSeconds, Spec: *spec,
+	}
+	i.State = either(i.State, manifest.StateRunning)
+	i.RestartPolicy = either(i.RestartPolicy, manifest.RestartAlways)
+	i.Rollout = either(i.Rollout, manifest.RolloutStage)
+	i.DeletionPolicy = either(i.DeletionPolicy, manifest.DeletionRetain)
+	for n, v := range spec.Volumes {
+		volume, err := volumeOf(i.Name, i.UUID, v)
+		if err != nil {
+			problem(fmt.Sprintf("spec.template.spec.volumes[%d]", n), err.Error())
+			continue
+		}
+		i.Volumes = append(i.Volumes, volume)
+	}
+	domain, bad := domainOf(i, o)
+	for _, p := range bad {
+		problem("spec.template.spec."+p.Field, p.Message)
+	}
+	if len(problems) > 0 {
+		return nil, problems
+	}
+	if own != nil {
+		domain = domxml.Merge(domain, own)
+		i.UUID = domain.Child("uuid").Text
+	}
+	i.Domain = domain
+	i.Digest = digest(i)
+	return i, nil
+}
+
+// ownXML reads what the spec says in libvirt's own language, and names the field that says it.
+func ownXML(in Input, spec *manifest.InstanceSpec) (*domxml.Element, string, error) {
+	text, field, from := spec.DomainXML, "domainXML", "domainXML"
+	if spec.DomainXMLFrom != "" {
+		field, from = "domainXMLFrom", path.Join(path.Dir(in.ConfigFile), spec.DomainXMLFrom)
+		raw, ok := in.Text(from)
+		if !ok {
+			return nil, field, fmt.Errorf("there is no file %s in the repository: the path is relative to the document's folder", from)
+		}
+		text = string(raw)
+	}
+	if strings.TrimSpace(text) == "" {
+		return nil, field, nil
+	}
+	own, err := domxml.Parse(text)
+	if err != nil {
+		return nil, field, fmt.Errorf("%s is no XML: %w", from, err)
+	}
+	if own.Name != "domain" {
+		return nil, field, fmt.Errorf("the root element is <%s>: it has to be <domain>", own.Name)
+	}
+	if name := own.Child("name"); name != nil && name.Text != in.RunState.Metadata.Name {
+		return nil, field, fmt.Errorf("<name>%s</name>: the domain's name is the RunState's, %s: leave <name> out", name.Text, in.RunState.Metadata.Name)
+	}
+	if own.Child("metadata/gitvirt:domain") != nil {
+		return nil, field, errors.New("<gitvirt:domain> in <metadata> is gitvirt's own record: leave it out")
+	}
+	return own, field, nil
+}
+
+// digest is of everything that makes the machine what it is; the commit does not.
+func digest(i *Instance) string {
+	h := sha256.New()
+	fmt.Fprintf(h, "%s\n%s %s %d\n", i.Domain, i.Flavour, i.DeletionPolicy, i.GraceSeconds)
+	for _, v := range i.Volumes {
+		fmt.Fprintf(h, "%s %s %s %s %q %d %s %q %s\n", v.Name, v.Kind, v.Pool, v.File, v.Path, v.Size, v.Format, v.Backing, v.BackingFormat)
+	}
+	return fmt.Sprintf("sha256:%x", h.Sum(nil))
+}
+
+func either[T ~string](v, otherwise T) T {
+	if v == "" {
+		return otherwise
+	}
+	return v
+}
+
+func uidOf(s string) types.UID { return types.UID(s) }

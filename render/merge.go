@@ -1,0 +1,92 @@
+package render
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/gitvirt/gitvirt/render/manifest"
+)
+
+// choices are fields of which only one can be said: what says one of them takes the others back. The first word tells the
+// list or object that they stand in.
+var choices = map[string][]string{
+	"volumes":    {"volume", "emptyDisk", "hostDisk", "cloudInitNoCloud"},
+	"networks":   {"libvirt", "bridge", "user"},
+	"disks":      {"disk", "cdrom", "lun"},
+	"interfaces": {"bridge", "masquerade"},
+	"bootloader": {"bios", "efi"},
+	"":           {"domainXML", "domainXMLFrom"},
+}
+
+// mergeTrees lays over's words over base's: objects field by field, lists of named things name by name, anything else
+// whole. Neither is changed.
+func mergeTrees(base, over manifest.Tree) manifest.Tree {
+	return mergeObjects("", base, over)
+}
+
+func mergeObjects(at string, base, over map[string]any) map[string]any {
+	merged := maps.Clone(base)
+	if merged == nil {
+		merged = map[string]any{}
+	}
+	group := choices[at]
+	for _, said := range group {
+		if _, ok := over[said]; ok {
+			for _, other := range group {
+				if other != said {
+					delete(merged, other)
+				}
+			}
+		}
+	}
+	for name, value := range over {
+		merged[name] = mergeValues(name, merged[name], value)
+	}
+	return merged
+}
+
+func mergeValues(at string, base, over any) any {
+	switch o := over.(type) {
+	case manifest.Tree:
+		return mergeValues(at, base, map[string]any(o))
+	case map[string]any:
+		if b, ok := base.(map[string]any); ok {
+			return mergeObjects(at, b, o)
+		}
+	case []any:
+		if b, ok := base.([]any); ok && named(b) && named(o) {
+			return mergeLists(at, b, o)
+		}
+	}
+	return over
+}
+
+func named(list []any) bool {
+	for _, item := range list {
+		if nameOf(item) == "" {
+			return false
+		}
+	}
+	return true
+}
+
+func nameOf(item any) string {
+	if m, ok := item.(map[string]any); ok {
+		name, _ := m["name"].(string)
+		return name
+	}
+	return ""
+}
+
+func mergeLists(at string, base, over []any) []any {
+	merged := slices.Clone(base)
+	for _, item := range over {
+		i := slices.IndexFunc(merged, func(b any) bool { return nameOf(b) == nameOf(item) })
+		if i < 0 {
+			merged = append(merged, item)
+			continue
+		}
+		merged[i] = mergeObjects(at, merged[i].(map[string]any), item.(map[string]any))
+	}
+	return merged
+}
