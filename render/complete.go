@@ -50,9 +50,11 @@ func Complete(in Input, o Options) (*Instance, []manifest.Problem) {
 			File: in.ConfigFile, Kind: manifest.KindConfig, Name: c.Metadata.Name, Field: field, Message: message,
 		})
 	}
-	spec, err := manifest.Decode(tree)
-	if err != nil {
-		problem("spec.template.spec", err.Error())
+	spec, bad := manifest.Decode(tree)
+	for _, p := range bad {
+		problem("spec.template.spec."+p.Field, p.Message)
+	}
+	if len(problems) > 0 {
 		return nil, problems
 	}
 	own, field, err := ownXML(in, spec)
@@ -142,7 +144,7 @@ func ownXML(in Input, spec *manifest.InstanceSpec) (*domxml.Element, string, err
 // digest is of everything that makes the machine what it is; the commit does not.
 func digest(i *Instance) string {
 	h := sha256.New()
-	fmt.Fprintf(h, "%s\n%s %s %d\n", i.Domain, i.Flavour, i.DeletionPolicy, i.GraceSeconds)
+	fmt.Fprintf(h, "%s\n%s %s %s %d\n", i.Domain, i.Config, i.Flavour, i.DeletionPolicy, i.GraceSeconds)
 	for _, v := range i.Volumes {
 		fmt.Fprintf(h, "%s %s %s %s %q %d %s %q %s\n", v.Name, v.Kind, v.Pool, v.File, v.Path, v.Size, v.Format, v.Backing, v.BackingFormat)
 	}

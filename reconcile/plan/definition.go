@@ -1,0 +1,199 @@
+package plan
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/gitvirt/gitvirt/render"
+	"github.com/gitvirt/gitvirt/render/domxml"
+	"github.com/gitvirt/gitvirt/render/manifest"
+	"github.com/gitvirt/gitvirt/render/metadata"
+)
+
+// definition is what the inactive XML has to become.
+type definition struct {
+	// next is the XML to define; nil when the inactive XML has all that is declared.
+	next *domxml.Element
+	// meta is the record as it is, or as it is to be once next is defined.
+	meta    metadata.Metadata
+	changes []Change
+	// reason and message say why next is to be defined.
+	reason, message string
+	// stale are volumes that no definition needs any more once the domain is off.
+	stale []render.Volume
+}
+
+// record is what a definition of the instance says about itself, the run left out.
+func record(i *render.Instance, slots domxml.Slots) metadata.Metadata {
+	m := metadata.Metadata{
+		Config: i.Config, Revision: i.Revision, Digest: i.Digest, Flavour: i.Flavour,
+		DeletionPolicy: string(i.DeletionPolicy), GraceSeconds: i.GraceSeconds,
+		Slots: slots, Applied: metadata.Pack(i.Domain),
+	}
+	for _, v := range i.Volumes {
+		if v.Kind != render.VolumeFile {
+			m.Volumes = append(m.Volumes, metadata.Volume{Name: v.Name, Pool: v.Pool, File: v.File, Size: v.Size, Keep: v.Persistent()})
+		}
+	}
+	return m
+}
+
+// creation is the first definition of an instance.
+func creation(i *render.Instance) (*domxml.Element, metadata.Metadata) {
+	xml, slots := domxml.Create(i.Domain)
+	return xml, record(i, slots)
+}
+
+// uid is one for each run. The time tells apart two runs of one number.
+func uid(domain string, run int64, now time.Time) string {
+	space, err := uuid.Parse(domain)
+	if err != nil {
+		space = uuid.NameSpaceOID
+	}
+	return uuid.NewSHA1(space, fmt.Appendf(nil, "%d %d", run, now.UnixNano())).String()
+}
+
+// define compares the declared with the inactive XML and, when it runs, with the live XML.
+func (a *Assessment) define(mem Memory) (definition, error) {
+	i, d := a.Instance, a.Domain
+	var m metadata.Metadata
+	if d.Meta() != nil {
+		m = *d.Meta()
+	}
+	before := mem.Memos[i.Name]
+	if before != nil && before.InSync && before.Digest == i.Digest && before.Inactive == d.Inactive.Hash && before.Live == d.Live.Hash {
+		a.Memo = before
+		a.stage(before.Staged)
+		a.unkept()
+		a.checkSizes(m)
+		return definition{meta: m, stale: a.stale(m)}, nil
+	}
+	want := i.Domain.Clone()
+	// A domain keeps the UUID that it was made with.
+	want.Ensure("uuid").Text = d.UUID
+	def, err := a.compareInactive(want, m)
+	if err != nil {
+		return def, err
+	}
+	memo := &Memo{Digest: i.Digest, Inactive: d.Inactive.Hash, Live: d.Live.Hash}
+	if d.Active() && (d.Live.Meta == nil || d.Live.Meta.Digest != i.Digest) {
+		if memo.Staged, err = a.compareLive(want); err != nil {
+			return def, err
+		}
+	}
+	a.stage(memo.Staged)
+	a.checkSizes(m)
+	if def.next != nil && m.Digest == i.Digest {
+		def.changes = a.drift(def.changes, before, memo, mem)
+		if len(def.changes) == 0 {
+			def.next = nil
+		}
+	}
+	if def.next == nil {
+		def.meta = m
+		memo.InSync = true
+		a.Memo = memo
+		a.unkept()
+	}
+	return def, nil
+}
+
+// compareInactive finds the next definition, nil when there is nothing to write.
+func (a *Assessment) compareInactive(want *domxml.Element, m metadata.Metadata) (definition, error) {
+	i, d := a.Instance, a.Domain
+	text := d.Inactive.Text
+	if text == "" {
+		text = d.Live.Text // somebody undefined it while it runs
+	}
+	have, err := domxml.Parse(text)
+	if err != nil {
+		return definition{}, fmt.Errorf("cannot read the XML that libvirt gives of it: %w", err)
+	}
+	was, err := metadata.Unpack(m.Applied)
+	if err != nil {
+		was = nil // somebody edited our record: nothing is removed that is not known to be ours
+	}
+	next, changes, slots := domxml.Redefine(have, want, was, m.Slots)
+	def := definition{meta: m, stale: a.stale(m), changes: fields(changes)}
+	switch {
+	case d.Meta() == nil:
+		def.reason, def.message = "Adopt", "its RunState says adopt: true"
+	case !d.Persistent:
+		def.reason, def.message = "Undefined", "somebody undefined it while it runs"
+	case m.Digest != i.Digest:
+		def.reason, def.message = "Edited", "its definition changed"
+	case len(changes) > 0:
+		def.reason, def.message = "Drift", "it was changed by hand: what is declared is put back"
+	default:
+		return def, nil
+	}
+	if len(changes) == 0 && m.Digest != i.Digest {
+		def.changes = append(def.changes, sizeChanges(m, i)...)
+	}
+	def.next = next
+	def.meta = record(i, slots)
+	def.meta.Run, def.meta.UID, def.meta.Outcome, def.meta.Paused = m.Run, m.UID, m.Outcome, m.Paused
+	a.keepSizes(m, &def.meta)
+	if d.Active() {
+		// The run that goes on needs them still.
+		for _, v := range def.stale {
+			def.meta.Volumes = append(def.meta.Volumes, metadata.Volume{Name: v.Name, Pool: v.Pool, File: v.File})
+		}
+		def.stale = nil
+	}
+	return def, nil
+}
+
+// compareLive finds what the next start would change.
+func (a *Assessment) compareLive(want *domxml.Element) ([]Change, error) {
+	i, d := a.Instance, a.Domain
+	live, err := domxml.Parse(d.Live.Text)
+	if err != nil {
+		return nil, fmt.Errorf("cannot read the live XML that libvirt gives of it: %w", err)
+	}
+	var was *domxml.Element
+	if m := d.Live.Meta; m != nil {
+		was, _ = metadata.Unpack(m.Applied) // as above
+	}
+	changes := fields(domxml.Compare(want, live, was))
+	if d.Live.Meta != nil {
+		changes = append(changes, sizeChanges(*d.Live.Meta, i)...)
+	}
+	return changes, nil
+}
+
+// stage says of the changes that wait what will apply them.
+func (a *Assessment) stage(changes []Change) {
+	effect := EffectNextStart
+	if a.Instance.Rollout == manifest.RolloutRestart {
+		effect = EffectRestart
+	}
+	a.Staged = nil
+	for _, c := range changes {
+		a.Staged = append(a.Staged, Staged{c, effect})
+	}
+}
+
+// drift is what of the changes is new since the definition was last in sync. What differs just after this agent has
+// defined it is what libvirt does not keep as it was declared: to define it again would change nothing.
+func (a *Assessment) drift(changes []Change, before, memo *Memo, mem Memory) []Change {
+	i := a.Instance
+	if before != nil && before.Digest == i.Digest {
+		memo.Unkept = before.Unkept
+		return slices.DeleteFunc(slices.Clone(changes), func(c Change) bool { return slices.Contains(before.Unkept, c) })
+	}
+	if mem.Defined[i.Name] == i.Digest {
+		memo.Unkept = changes
+		return nil
+	}
+	return changes
+}
+
+func (a *Assessment) unkept() {
+	for _, c := range a.Memo.Unkept {
+		a.note("NotKept", fmt.Sprintf("libvirt does not keep %s as it is declared: it has %q for %q", c.Path, c.From, c.To))
+	}
+}

@@ -1,0 +1,85 @@
+package plan
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/gitvirt/gitvirt/render"
+	"github.com/gitvirt/gitvirt/render/metadata"
+)
+
+// recorded are the volumes of a record, as a runner takes them.
+func recorded(m *metadata.Metadata, choose func(keep bool) bool) []render.Volume {
+	var list []render.Volume
+	for _, v := range m.Volumes {
+		if choose(v.Keep) {
+			list = append(list, render.Volume{Name: v.Name, Pool: v.Pool, File: v.File})
+		}
+	}
+	return list
+}
+
+// stale are recorded volumes that hold nothing of worth and that the instance no longer names: the seed image of an
+// earlier user-data, an empty disk that is gone.
+func (a *Assessment) stale(m metadata.Metadata) []render.Volume {
+	return slices.DeleteFunc(recorded(&m, func(keep bool) bool { return !keep }), func(old render.Volume) bool {
+		return slices.ContainsFunc(a.Instance.Volumes, func(v render.Volume) bool { return v.Pool == old.Pool && v.File == old.File })
+	})
+}
+
+// checkSizes refuses to shrink a disk: what is beyond the new end would be lost.
+func (a *Assessment) checkSizes(m metadata.Metadata) {
+	for _, v := range a.Instance.Volumes {
+		if old := sizeOf(m, v); v.Size > 0 && old > v.Size {
+			c := Change{Path: "volumes[" + v.Name + "].size", From: bytes(old), To: bytes(v.Size)}
+			a.block("DiskShrink", fmt.Sprintf("%s: a disk never shrinks, from %s to %s: say the old size again, or make a new volume under another name",
+				c.Path, c.From, c.To), c)
+		}
+	}
+}
+
+// keepSizes keeps the larger size in the record, so that a refused one is not forgotten.
+func (a *Assessment) keepSizes(old metadata.Metadata, next *metadata.Metadata) {
+	for n, v := range next.Volumes {
+		for _, o := range old.Volumes {
+			if o.Pool == v.Pool && o.File == v.File {
+				next.Volumes[n].Size = max(v.Size, o.Size)
+			}
+		}
+	}
+}
+
+// sizeChanges are the disks that the instance wants larger than the record has them.
+func sizeChanges(m metadata.Metadata, i *render.Instance) []Change {
+	var changes []Change
+	for _, v := range i.Volumes {
+		if old := sizeOf(m, v); old > 0 && v.Size > old {
+			changes = append(changes, Change{Path: "volumes[" + v.Name + "].size", From: bytes(old), To: bytes(v.Size)})
+		}
+	}
+	return changes
+}
+
+func sizeOf(m metadata.Metadata, v render.Volume) int64 {
+	for _, o := range m.Volumes {
+		if o.Pool == v.Pool && o.File == v.File {
+			return o.Size
+		}
+	}
+	return 0
+}
+
+// bytes is a number of bytes as Kubernetes writes it: 2Gi.
+func bytes(n int64) string { return resource.NewQuantity(n, resource.BinarySI).String() }
+
+// kib is libvirt's number of KiB as Kubernetes writes it; anything else as it is.
+func kib(s string) string {
+	n, err := strconv.ParseInt(s, 10, 64)
+	if err != nil {
+		return s
+	}
+	return bytes(n * 1024)
+}

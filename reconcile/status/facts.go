@@ -1,0 +1,66 @@
+package status
+
+import (
+	"time"
+
+	"github.com/gitvirt/gitvirt/reconcile/plan"
+	"github.com/gitvirt/gitvirt/render/manifest"
+)
+
+// Facts are what the loop knows after a pass. They are not changed once they were handed over.
+type Facts struct {
+	Now   time.Time
+	Host  string
+	Fleet string
+	// Version is the program's.
+	Version string
+
+	Source    Source
+	Libvirt   Libvirt
+	Documents Documents
+
+	Plan        plan.Plan
+	Assessments []plan.Assessment
+	// Failures are the last errors of instances, by name.
+	Failures map[string]Failure
+	// Restarts count how often the restart policy started an instance again, since the agent began.
+	Restarts map[string]int
+}
+
+// Source is how it stands with the repository.
+type Source struct {
+	URL, Branch string
+	// Revision is the commit in force; empty when there is none yet.
+	Revision string
+	// Committed is the committer's time of it.
+	Committed time.Time
+	// Success is when a fetch last went well; Error is what the last one failed with, empty when it went well.
+	Success time.Time
+	Error   string
+	// Fetches and Failures count since the agent began.
+	Fetches, Failures int
+}
+
+// Libvirt is how it stands with libvirt.
+type Libvirt struct {
+	Up    bool
+	Error string
+}
+
+// Documents are those of the revision in force.
+type Documents struct {
+	Configs   []*manifest.Config   // sorted by name
+	RunStates []*manifest.RunState // of all hosts, sorted by name
+	Flavours  int
+	Problems  []manifest.Problem
+	// Mended are the documents (Kind/name) that are broken and stay in force as they last were.
+	Mended []string
+}
+
+// Failure is an error at one instance.
+type Failure struct {
+	Message   string
+	Time      time.Time
+	NotBefore time.Time // when it is tried again
+	Attempts  int
+}
