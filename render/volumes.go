@@ -84,5 +84,5 @@ func seedDigest(files map[string][]byte) string {
 		fmt.Fprintf(h, "%s %d\n", name, len(files[name]))
 		h.Write(files[name])
 	}
-	return fmt.Sprintf("%.12x", h.Sum(nil))
+	return fmt.Sprintf("%x", h.Sum(nil)[:8])
 }

@@ -29,7 +29,7 @@ func Parse(text string) (*Element, error) {
 	d := xml.NewDecoder(strings.NewReader(text))
 	var root *Element
 	var stack []*Element
-	var chars []strings.Builder
+	var chars [][]byte
 	fail := func(err error) (*Element, error) {
 		line, column := d.InputPos()
 		var s *xml.SyntaxError
@@ -69,17 +69,17 @@ func Parse(text string) (*Element, error) {
 				root = e
 			}
 			stack = append(stack, e)
-			chars = append(chars, strings.Builder{})
+			chars = append(chars, nil)
 		case xml.EndElement:
 			if len(stack) == 0 || stack[len(stack)-1].Name != qualified(t.Name) {
 				return fail(fmt.Errorf("</%s> closes nothing", qualified(t.Name)))
 			}
 			top := len(stack) - 1
-			stack[top].Text = strings.TrimSpace(chars[top].String())
+			stack[top].Text = strings.TrimSpace(string(chars[top]))
 			stack, chars = stack[:top], chars[:top]
 		case xml.CharData:
 			if len(stack) > 0 {
-				chars[len(stack)-1].Write(t)
+				chars[len(stack)-1] = append(chars[len(stack)-1], t...)
 			} else if strings.TrimSpace(string(t)) != "" {
 				return fail(errors.New("there is text outside of the root element"))
 			}

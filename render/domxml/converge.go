@@ -253,7 +253,8 @@ func secret(attr, value string) string {
 	if attr != "passwd" || value == "" {
 		return value
 	}
-	return fmt.Sprintf("sha256:%.12x", sha256.Sum256([]byte(value)))
+	digest := sha256.Sum256([]byte(value))
+	return fmt.Sprintf("sha256:%x", digest[:6])
 }
 
 func amount(e *Element) string {

@@ -2,8 +2,8 @@ package domxml
 
 import "strings"
 
-// An identity says how elements of one name below one parent are told from another. Position is the last resort, for
-// elements that have nothing else.
+// An identity says how elements of one name below one parent are told from another. Without a key that both have, an
+// element is taken for one that has all that it says; and position is the last resort, for some.
 type identity struct {
 	// keys are tried in order: each is one attribute, or several joined by "+", as path@attribute below the element.
 	keys []string
@@ -16,7 +16,7 @@ type identity struct {
 // identities of elements by their path below <domain>. Sources: libvirt's formatdomain page; a device's user alias
 // comes before all of these.
 var identities = map[string]identity{
-	"devices/disk":       {keys: []string{"target@dev"}},
+	"devices/disk":       {keys: []string{"target@dev", "source@file", "source@dev", "source@pool+source@volume"}},
 	"devices/interface":  {keys: []string{"mac@address"}},
 	"devices/controller": {keys: []string{"@type+@index"}},
 	"devices/filesystem": {keys: []string{"target@dir"}},
@@ -127,21 +127,25 @@ func pair(path string, a, b []*Element) pairing {
 	for _, key := range id.keys {
 		join(func(e *Element) (string, bool) { return keyOf(e, key) })
 	}
-	if !id.ordinal {
-		return pairs
-	}
 	for _, x := range a {
 		if pairs[x] != nil {
 			continue
 		}
 		for _, y := range b {
-			if !taken[y] && !apart(x, y) && !contradict(id, x, y) {
+			if !taken[y] && !apart(x, y) && !contradict(id, x, y) && (id.ordinal || says(path, y, x)) {
 				pairs[x], taken[y] = y, true
 				break
 			}
 		}
 	}
 	return pairs
+}
+
+// says whether have has all that want says: then it is what want means, even if nothing names either.
+func says(path string, have, want *Element) bool {
+	c := &converger{}
+	c.element(path, "", have.Clone(), want, nil)
+	return len(c.changes) == 0
 }
 
 // contradict says whether both have a key, and not the same.
