@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/gitvirt/gitvirt/runner/sandbox"
+	"github.com/gitvirt/gitvirt/runner/sandbox/guest"
 )
 
 // Start starts a sandbox with a default pool, which the test's end closes. The options are changed by each of the
@@ -66,4 +67,14 @@ func Wait(t testing.TB, timeout time.Duration, ok func() bool, what string) {
 			t.Fatalf("waited %v in vain until %s", timeout, what)
 		}
 	}
+}
+
+// Guest returns the image of a guest that boots, and builds it if this checkout has none yet.
+func Guest(t testing.TB) guest.Image {
+	t.Helper()
+	image, err := guest.Build(t.Context(), CacheDir(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return image
 }
