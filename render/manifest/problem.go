@@ -1,6 +1,11 @@
 package manifest
 
-import "fmt"
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+)
 
 // Problem is one thing that is wrong with a document, and where.
 type Problem struct {
@@ -23,11 +28,36 @@ func (p Problem) String() string {
 	if p.Line > 0 {
 		s += fmt.Sprintf(":%d:%d", p.Line, p.Column)
 	}
-	if p.Kind != "" || p.Name != "" {
+	switch {
+	case p.Kind != "" && p.Name != "":
 		s += ": " + p.Kind + "/" + p.Name
+	case p.Kind != "" || p.Name != "":
+		s += ": " + p.Kind + p.Name
 	}
 	if p.Field != "" {
 		s += ": " + p.Field
 	}
 	return s + ": " + p.Message
+}
+
+// FieldProblem is a problem whose place is a field's path only; Locate finds its line.
+type FieldProblem struct {
+	Field   string
+	Message string
+}
+
+// Error is the field and the message.
+func (p FieldProblem) Error() string {
+	if p.Field == "" {
+		return p.Message
+	}
+	return p.Field + ": " + p.Message
+}
+
+// sortProblems puts problems in the order in which a reader of the files meets them.
+func sortProblems(ps []Problem) {
+	slices.SortStableFunc(ps, func(a, b Problem) int {
+		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column),
+			strings.Compare(a.Field, b.Field), strings.Compare(a.Message, b.Message))
+	})
 }

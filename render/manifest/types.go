@@ -28,6 +28,17 @@ type Header struct {
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`
 	Metadata   Meta   `json:"metadata"`
+	// At is where the document was read from.
+	At Origin `json:"-"`
+}
+
+// Origin is the place of a document in the repository.
+type Origin struct {
+	File string
+	// Index counts the documents of the file that are not empty, from 0.
+	Index int
+	// Line is the line that the document begins at, from 1.
+	Line int
 }
 
 // Config is a VirtualMachineInstanceConfig: a static definition, which does not say whether it runs.
@@ -137,7 +148,8 @@ type InstanceSpec struct {
 	Volumes  []Volume  `json:"volumes,omitempty"`
 	// DomainXML is libvirt's own language, merged over the rendered domain.
 	DomainXML string `json:"domainXML,omitempty"`
-	// DomainXMLFrom names a file that holds the DomainXML, relative to the document's folder, inside the repository.
+	// DomainXMLFrom names a file that holds the DomainXML. In a document it is relative to the document's folder; Read
+	// makes it relative to the repository, and Set.Text has the file's content.
 	DomainXMLFrom string `json:"domainXMLFrom,omitempty"`
 }
 

@@ -1,0 +1,148 @@
+package manifest
+
+import (
+	"bytes"
+	"cmp"
+	"maps"
+	"slices"
+)
+
+// Mend returns the set with what is broken in it as it was in the last good set, which may be nil: nothing is known then,
+// and what is broken is left out. The problems stay, and Mended names what was put back.
+//
+// A broken document may be misread in any part, its name included. So a file with a broken document keeps all that it
+// held and that no document defines now; and where that is nothing, and the document cannot even be told, it may be
+// anything that is missing, and all of that is kept.
+func (s *Set) Mend(lastGood *Set) *Set {
+	if len(s.Problems) == 0 {
+		return s
+	}
+	m := mender{from: lastGood, now: maps.Clone(s.read), mended: map[string]bool{}}
+	if m.from == nil {
+		m.from = &Set{}
+	}
+	m.identities(s.broken)
+	m.files(s)
+	m.close()
+	out := &Set{Problems: s.Problems, Mended: m.mended, read: s.read, broken: s.broken}
+	m.takeTexts(s, out)
+	out.hold(m.now)
+	return out
+}
+
+// mender puts a set together.
+type mender struct {
+	from   *Set
+	now    map[id]*Document
+	mended map[string]bool
+}
+
+// restore puts back a document in place of what is there.
+func (m *mender) restore(k id) bool {
+	d, ok := m.from.held[k]
+	if !ok {
+		return false
+	}
+	m.now[k] = d
+	m.mended[Key(k.kind, k.name)] = true
+	return true
+}
+
+// identities puts back the documents that are known to be broken.
+func (m *mender) identities(broken []*Document) {
+	for _, d := range broken {
+		if _, sound := m.now[d.id()]; !sound && d.identified() {
+			m.restore(d.id())
+		}
+	}
+}
+
+// files puts back what the files with problems held.
+func (m *mender) files(s *Set) {
+	held := map[string][]id{}
+	var missing []id
+	for k, d := range m.from.held {
+		if _, ok := m.now[k]; !ok {
+			held[d.File] = append(held[d.File], k)
+			missing = append(missing, k)
+		}
+	}
+	if len(missing) == 0 {
+		return
+	}
+	mute := map[string]bool{} // files with a document that cannot be told
+	for _, d := range s.broken {
+		mute[d.File] = mute[d.File] || !d.identified()
+	}
+	for _, p := range s.Problems {
+		for _, k := range held[p.File] {
+			m.restore(k)
+		}
+		if mute[p.File] && len(held[p.File]) == 0 {
+			for _, k := range missing {
+				m.restore(k)
+			}
+		}
+	}
+}
+
+// close sees to it that what a document refers to is there: the document is put back as it was, with what it referred
+// to then, or left out.
+func (m *mender) close() {
+	for _, kind := range []string{KindConfig, KindRunState} {
+		for _, k := range m.sorted(kind) {
+			if !m.satisfied(k) && !m.restoreWhole(k) {
+				delete(m.now, k)
+			}
+		}
+	}
+}
+
+func (m *mender) sorted(kind string) []id {
+	var ids []id
+	for k := range m.now {
+		if k.kind == kind {
+			ids = append(ids, k)
+		}
+	}
+	slices.SortFunc(ids, func(a, b id) int { return cmp.Compare(a.name, b.name) })
+	return ids
+}
+
+// satisfied says whether what a document refers to is there.
+func (m *mender) satisfied(k id) bool {
+	to, refers := m.now[k].refersTo()
+	return !refers || m.now[to] != nil
+}
+
+// restoreWhole puts back a document and, where they are missing, the documents that it needs.
+func (m *mender) restoreWhole(k id) bool {
+	if !m.restore(k) {
+		return false
+	}
+	to, refers := m.now[k].refersTo()
+	return !refers || m.now[to] != nil || m.restoreWhole(to)
+}
+
+// takeTexts collects the texts that the documents name. What was put back keeps the text that it had; where the file has
+// another one now, the document holds the old one itself.
+func (m *mender) takeTexts(s, out *Set) {
+	out.texts = map[string][]byte{}
+	for k, d := range m.now {
+		name := d.text()
+		if name == "" {
+			continue
+		}
+		now, have := s.texts[name]
+		if !m.mended[Key(k.kind, k.name)] {
+			out.texts[name] = now
+			continue
+		}
+		old := m.from.texts[name]
+		if have && !bytes.Equal(old, now) {
+			m.now[k] = d.inline(old)
+			continue
+		}
+		out.texts[name] = old
+	}
+}

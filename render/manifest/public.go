@@ -1,0 +1,43 @@
+package manifest
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"regexp"
+	"slices"
+)
+
+// passwords are the attributes of libvirt's language that hold a password in clear (graphics' passwd).
+var passwords = regexp.MustCompile(`(\bpasswd\s*=\s*)("[^"]*"|'[^']*')`)
+
+// Public returns a copy of a spec that can be shown: what is secret in it is replaced by its digest, so that a change can
+// be seen and the content cannot. spec is not changed.
+func Public(spec InstanceSpec) InstanceSpec {
+	spec.Volumes = slices.Clone(spec.Volumes)
+	for i, v := range spec.Volumes {
+		if v.CloudInitNoCloud == nil {
+			continue
+		}
+		spec.Volumes[i].CloudInitNoCloud = &CloudInitNoCloud{
+			UserData:          digest(v.CloudInitNoCloud.UserData),
+			UserDataBase64:    digest(v.CloudInitNoCloud.UserDataBase64),
+			NetworkData:       digest(v.CloudInitNoCloud.NetworkData),
+			NetworkDataBase64: digest(v.CloudInitNoCloud.NetworkDataBase64),
+		}
+	}
+	spec.DomainXML = passwords.ReplaceAllStringFunc(spec.DomainXML, func(attribute string) string {
+		m := passwords.FindStringSubmatch(attribute)
+		quote := m[2][:1]
+		return m[1] + quote + digest(m[2][1:len(m[2])-1]) + quote
+	})
+	return spec
+}
+
+// digest is sha256: and 12 hexadecimal digits; that of nothing is nothing.
+func digest(secret string) string {
+	if secret == "" {
+		return ""
+	}
+	sum := sha256.Sum256([]byte(secret))
+	return "sha256:" + hex.EncodeToString(sum[:6])
+}

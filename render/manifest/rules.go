@@ -1,0 +1,110 @@
+package manifest
+
+import (
+	"reflect"
+
+	kubevirt "kubevirt.io/api/core/v1"
+)
+
+// enum is the values that a string can have.
+type enum struct {
+	values []string
+	later  []string // known, and not supported yet
+}
+
+// typeEnums are the values of the types that have only a few.
+func typeEnums() map[reflect.Type]*enum {
+	return map[reflect.Type]*enum{
+		reflect.TypeFor[RestartPolicy]():  {values: []string{"Always", "OnFailure", "Never"}},
+		reflect.TypeFor[Rollout]():        {values: []string{"Stage", "Restart"}, later: []string{"Live"}},
+		reflect.TypeFor[DeletionPolicy](): {values: []string{"Retain", "Delete"}},
+		reflect.TypeFor[PowerState]():     {values: []string{"Running", "Stopped", "Paused", "Manual"}},
+		// KubeVirt's documentation of DiskTarget and of Disk.
+		reflect.TypeFor[kubevirt.DiskBus]():     {values: []string{"virtio", "sata", "scsi", "usb"}},
+		reflect.TypeFor[kubevirt.DriverCache](): {values: []string{"none", "writethrough", "writeback"}},
+	}
+}
+
+// owned is a field of a Go type, by its JSON name.
+type owned struct {
+	owner reflect.Type
+	field string
+}
+
+// fieldEnums are the values of plain strings.
+func fieldEnums() map[owned]*enum {
+	format := &enum{values: []string{"qcow2", "raw"}}
+	return map[owned]*enum{
+		{reflect.TypeFor[RunStateSpec](), "moveVolumes"}: {values: []string{"Recreate"}},
+		{reflect.TypeFor[StorageVolume](), "format"}:     format,
+		{reflect.TypeFor[Image](), "format"}:             format,
+		{reflect.TypeFor[HostDisk](), "type"}:            {values: []string{"Disk", "DiskOrCreate"}},
+		// KubeVirt's documentation of Interface.
+		{reflect.TypeFor[kubevirt.Interface](), "model"}: {values: []string{
+			"virtio", "e1000", "e1000e", "igb", "ne2k_pci", "pcnet", "rtl8139"}},
+	}
+}
+
+// minimums are the least values of numbers.
+func minimums() map[owned]int64 {
+	return map[owned]int64{
+		{reflect.TypeFor[RunStateSpec](), "run"}:                           1,
+		{reflect.TypeFor[kubevirt.CPU](), "cores"}:                         1,
+		{reflect.TypeFor[kubevirt.CPU](), "sockets"}:                       1,
+		{reflect.TypeFor[kubevirt.CPU](), "threads"}:                       1,
+		{reflect.TypeFor[kubevirt.Disk](), "bootOrder"}:                    1,
+		{reflect.TypeFor[kubevirt.Interface](), "bootOrder"}:               1,
+		{reflect.TypeFor[kubevirt.FeatureSpinlocks](), "spinlocks"}:        4095, // libvirt's least value of retries
+		{reflect.TypeFor[InstanceSpec](), "terminationGracePeriodSeconds"}: 0,
+	}
+}
+
+// refusals are fields that people have reason to write and that our types do not have, with what to do.
+func refusals() map[owned]string {
+	const (
+		notYet     = "is not supported yet"
+		inCluster  = "is something that only a Kubernetes cluster has; use volume, hostDisk or emptyDisk"
+		netCluster = "is something that only a Kubernetes cluster has; use libvirt, bridge or user"
+		status     = "is written by agents and never read from a repository; take it out"
+		owners     = "are written by agents onto the instances that they make; take them out"
+	)
+	meta, volume := reflect.TypeFor[Meta](), reflect.TypeFor[Volume]()
+	return map[owned]string{
+		{meta, "ownerReferences"}:                                     owners,
+		{meta, "namespace"}:                                           "is something that only a Kubernetes cluster has; take it out",
+		{reflect.TypeFor[Config](), "status"}:                         status,
+		{reflect.TypeFor[RunState](), "status"}:                       status,
+		{reflect.TypeFor[Flavour](), "status"}:                        status,
+		{reflect.TypeFor[ConfigSpec](), "presets"}:                    notYet,
+		{reflect.TypeFor[RunStateSpec](), "attach"}:                   notYet,
+		{reflect.TypeFor[RunStateSpec](), "revision"}:                 notYet,
+		{reflect.TypeFor[Network](), "direct"}:                        notYet + "; say the interface in domainXML",
+		{reflect.TypeFor[Network](), "pod"}:                           netCluster,
+		{reflect.TypeFor[Network](), "multus"}:                        netCluster,
+		{reflect.TypeFor[Image](), "url"}:                             notYet + "; fetch the image to the host and say its path",
+		{reflect.TypeFor[Image](), "sha256"}:                          notYet,
+		{reflect.TypeFor[CloudInitNoCloud](), "secretRef"}:            notYet + "; say userData",
+		{volume, "containerDisk"}:                                     notYet,
+		{volume, "block"}:                                             notYet + "; say the disk in domainXML",
+		{volume, "network"}:                                           notYet + "; say the disk in domainXML",
+		{volume, "iso"}:                                               notYet + "; use hostDisk",
+		{volume, "cloudInitConfigDrive"}:                              notYet + "; use cloudInitNoCloud",
+		{volume, "ignition"}:                                          notYet,
+		{volume, "sysprep"}:                                           notYet,
+		{volume, "configMap"}:                                         inCluster,
+		{volume, "dataVolume"}:                                        inCluster,
+		{volume, "downwardAPI"}:                                       inCluster,
+		{volume, "downwardMetrics"}:                                   inCluster,
+		{volume, "ephemeral"}:                                         inCluster,
+		{volume, "memoryDump"}:                                        inCluster,
+		{volume, "persistentVolumeClaim"}:                             inCluster,
+		{volume, "secret"}:                                            inCluster,
+		{volume, "serviceAccount"}:                                    inCluster,
+		{reflect.TypeFor[CloudInitNoCloud](), "networkDataSecretRef"}: notYet + "; say networkData",
+	}
+}
+
+// laterKinds are kinds of ours that are not supported yet.
+func laterKinds() []string {
+	return []string{"VirtualMachinePreset", "VirtualMachineGroup", "Host", "Network", "StoragePool"}
+}

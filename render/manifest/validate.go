@@ -1,0 +1,138 @@
+package manifest
+
+import (
+	"fmt"
+	"path"
+	"regexp"
+	"strings"
+)
+
+// check validates what a config says by itself.
+func (c *Config) check() []FieldProblem {
+	ch := checker{}
+	ch.meta("metadata", c.Metadata, true)
+	ch.meta("spec.template.metadata", c.Spec.Template.Metadata, false)
+	if c.Spec.Flavour != "" {
+		ch.label("spec.flavour", c.Spec.Flavour)
+	}
+	// What a flavour may supply can only be missed once the two are merged.
+	ch.spec("spec.template.spec", c.Spec.Template.Spec, c.Spec.Flavour != "")
+	return ch.problems
+}
+
+// check validates what a flavour says by itself.
+func (f *Flavour) check() []FieldProblem {
+	ch := checker{}
+	ch.meta("metadata", f.Metadata, true)
+	ch.spec("spec", f.Spec, true)
+	return ch.problems
+}
+
+// check validates what a run state says by itself.
+func (r *RunState) check() []FieldProblem {
+	ch := checker{}
+	ch.meta("metadata", r.Metadata, true)
+	if r.Spec.Config != "" {
+		ch.label("spec.config", r.Spec.Config)
+	}
+	ch.hostName("spec.host", r.Spec.Host)
+	return ch.problems
+}
+
+// spec checks a tree that stands at a path of its document.
+func (c *checker) spec(at string, tree Tree, partial bool) {
+	spec, problems := Decode(tree)
+	sc := specChecker{partial: partial}
+	sc.check(spec)
+	if spec.DomainXML != "" && spec.DomainXMLFrom != "" {
+		sc.add("domainXMLFrom", "cannot be said together with domainXML; take one out")
+	}
+	for _, p := range append(problems, sc.problems...) {
+		c.add(joinField(at, p.Field), p.Message)
+	}
+}
+
+// Validate checks a completed spec: what a config, its flavour and the defaults say together. The fields are relative
+// to the spec.
+func Validate(spec *InstanceSpec) []FieldProblem {
+	c := specChecker{}
+	c.check(spec)
+	c.references(spec)
+	return c.problems
+}
+
+// repositoryPath makes a path that is relative to a document's folder relative to the repository; fault says why it
+// cannot be.
+func repositoryPath(document, name string) (joined, fault string) {
+	switch {
+	case path.IsAbs(name):
+		return "", "is an absolute path; say it relative to this document's folder"
+	case strings.ContainsAny(name, "\\\x00"):
+		return "", "is not a path; write folders with \"/\""
+	}
+	joined = path.Join(path.Dir(document), name)
+	if joined == ".." || strings.HasPrefix(joined, "../") {
+		return "", "leads out of the repository"
+	}
+	if joined == "." || strings.HasSuffix(name, "/") {
+		return "", "is a folder; say a file"
+	}
+	return joined, ""
+}
+
+// hostPath checks a path on the host. It must be in its shortest form, because what an agent allows is compared with it.
+func (c *checker) hostPath(field, p string) {
+	switch {
+	case p == "":
+		c.add(field, "is missing; say the file's path on the host")
+	case !path.IsAbs(p):
+		c.add(field, quoted(p)+" is not an absolute path")
+	case strings.ContainsFunc(p, func(r rune) bool { return r < ' ' }):
+		c.add(field, quoted(p)+" has control characters")
+	case path.Clean(p) != p:
+		c.add(field, quoted(p)+" is not the shortest form; write "+quoted(path.Clean(p)))
+	}
+}
+
+// size checks a number of bytes.
+func (c *checker) size(field string, q *Quantity) {
+	if q == nil {
+		return
+	}
+	if fault := sizeFault(*q); fault != "" {
+		c.add(field, fault)
+	}
+}
+
+// oneOf checks that one source is set, or at most one where others may supply it.
+func (c *checker) oneOf(field string, set, all []string, optional bool) {
+	switch {
+	case len(set) == 0 && !optional:
+		c.add(field, "says nothing to take it from; say one of "+strings.Join(all, ", "))
+	case len(set) > 1:
+		c.add(field, fmt.Sprintf("says %s; take out all but one", strings.Join(set, " and ")))
+	}
+}
+
+// seen remembers the values of a list, to find those that are there twice.
+type seen map[string]int
+
+// again reports a value that an earlier item has.
+func (s seen) again(c *checker, list, field, value, what string, i int) {
+	if value == "" {
+		return
+	}
+	if first, ok := s[value]; ok {
+		c.add(fmt.Sprintf("%s[%d].%s", list, i, field), fmt.Sprintf("duplicate %s %s; %s[%d] has it too",
+			what, quoted(value), list, first))
+		return
+	}
+	s[value] = i
+}
+
+var (
+	uuidForm = regexp.MustCompile(`^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$`)
+	macForm  = regexp.MustCompile(`^[0-9a-fA-F]{2}([:-][0-9a-fA-F]{2}){5}$`)
+	// serialForm is what libvirt's QEMU driver takes for the serial number of a disk.
+	serialForm = regexp.MustCompile(`^[A-Za-z0-9_ .+-]*$`)
+)
