@@ -4,7 +4,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
-	"path"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -18,7 +18,7 @@ type Input struct {
 	Config   *manifest.Config
 	Flavour  *manifest.Flavour // nil: the config names none
 	RunState *manifest.RunState
-	// ConfigFile is where the config stands; files that it names are relative to its folder.
+	// ConfigFile is where the config stands.
 	ConfigFile string
 	// Text returns a file of the revision; ok is false when there is none.
 	Text func(path string) (text []byte, ok bool)
@@ -46,6 +46,9 @@ func Complete(in Input, o Options) (*Instance, []manifest.Problem) {
 	}
 	var problems []manifest.Problem
 	problem := func(field, message string) {
+		if slices.ContainsFunc(problems, func(p manifest.Problem) bool { return p.Field == field }) {
+			return // one problem of a field is enough to mend it by
+		}
 		problems = append(problems, manifest.Problem{
 			File: in.ConfigFile, Kind: manifest.KindConfig, Name: c.Metadata.Name, Field: field, Message: message,
 		})
@@ -72,9 +75,6 @@ func Complete(in Input, o Options) (*Instance, []manifest.Problem) {
 	if spec.Domain.Memory == nil && own.Child("memory") == nil {
 		problem("spec.template.spec.domain.memory.guest", "is missing: say how much memory the guest has, here, in the flavour or in domainXML")
 	}
-	if len(problems) > 0 {
-		return nil, problems
-	}
 	i := &Instance{
 		Name: r.Metadata.Name, UUID: string(spec.Domain.Firmware.UUID), Config: c.Metadata.Name, Flavour: c.Spec.Flavour,
 		Host: r.Spec.Host, State: r.Spec.State, Run: max(r.Spec.Run, 1), Revision: o.Revision,
@@ -95,7 +95,8 @@ func Complete(in Input, o Options) (*Instance, []manifest.Problem) {
 		}
 		i.Volumes = append(i.Volumes, volume)
 	}
-	domain, bad := domainOf(i, o)
+	_, described := tree["domain"]
+	domain, bad := domainOf(i, o, own != nil && !described)
 	for _, p := range bad {
 		problem("spec.template.spec."+p.Field, p.Message)
 	}
@@ -115,10 +116,10 @@ func Complete(in Input, o Options) (*Instance, []manifest.Problem) {
 func ownXML(in Input, spec *manifest.InstanceSpec) (*domxml.Element, string, error) {
 	text, field, from := spec.DomainXML, "domainXML", "domainXML"
 	if spec.DomainXMLFrom != "" {
-		field, from = "domainXMLFrom", path.Join(path.Dir(in.ConfigFile), spec.DomainXMLFrom)
+		field, from = "domainXMLFrom", spec.DomainXMLFrom
 		raw, ok := in.Text(from)
 		if !ok {
-			return nil, field, fmt.Errorf("there is no file %s in the repository: the path is relative to the document's folder", from)
+			return nil, field, fmt.Errorf("there is no file %s in the repository: say a path that is relative to the document's folder", from)
 		}
 		text = string(raw)
 	}

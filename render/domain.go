@@ -12,12 +12,15 @@ import (
 
 // domainOf is what an instance declares of its domain, in libvirt's language (formatdomain). It is made as a tree and not
 // through a typed struct: the tree is what domainXML is merged into and what libvirt's answer is compared with, and it
-// says only what is declared.
-func domainOf(i *Instance, o Options) (*domxml.Element, []manifest.FieldProblem) {
+// says only what is declared. One that is detailed in libvirt's language alone is taken as it is: nothing is put beside it.
+func domainOf(i *Instance, o Options, detailed bool) (*domxml.Element, []manifest.FieldProblem) {
 	spec := &i.Spec.Domain
 	domain := domxml.New("domain", "type", o.DomainType)
 	text(domain, "name", i.Name)
 	text(domain, "uuid", i.UUID)
+	if detailed {
+		return domain, nil
+	}
 	if spec.Memory != nil && spec.Memory.Guest != nil {
 		bytes := spec.Memory.Guest.Value()
 		for _, name := range []string{"memory", "currentMemory"} {
@@ -47,11 +50,17 @@ func domainOf(i *Instance, o Options) (*domxml.Element, []manifest.FieldProblem)
 		}
 		devices.Append(nic)
 	}
+	for _, d := range devices.Children {
+		if d.Name == "disk" && d.Child("target").Attr("bus") == "scsi" {
+			// libvirt's own choice is an emulated LSI adapter, which few guests have a driver for.
+			devices.Append(domxml.New("controller", "type", "scsi", "index", "0", "model", "virtio-scsi"))
+			break
+		}
+	}
 	consoles(devices)
 	if spec.Devices.Rng != nil {
 		rng := devices.Append(domxml.New("rng", "model", "virtio"))
 		text(rng, "backend", "/dev/urandom").SetAttr("model", "random")
-		rng.Append(domxml.New("alias", "name", "ua-rng"))
 	}
 	return domain, problems
 }
