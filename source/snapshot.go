@@ -1,9 +1,12 @@
 package source
 
-import "time"
+import (
+	"fmt"
+	"time"
+)
 
 // Snapshot is one revision of the configuration repository, read whole: every tree and blob under the path has
-// been read before a Snapshot exists (DESIGN section 7; an incomplete tree looks like deletions, so it is no tree).
+// been read before a Snapshot exists (an incomplete tree looks like deletions, so it is no tree).
 // It is never changed after it was returned and is safe for concurrent use.
 type Snapshot struct {
 	// Commit is the full hexadecimal hash of the commit.
@@ -12,13 +15,17 @@ type Snapshot struct {
 	Branch string
 	// Time is the committer's time.
 	Time time.Time
-	// Entries are the regular files under the path, sorted by Path. Dot-folders are left out, and what
-	// .gitvirtignore files name.
+	// Entries are the regular files under the path, sorted by Path. Files and folders whose name begins with a
+	// dot are left out, and so are what .gitvirtignore files name, symbolic links and submodules.
 	Entries []Entry
 	// Allowed is the largest N of the trailers "Gitvirt-Allow-Removals: N" on the commits after the previous
-	// snapshot's, this one included; 0 when there is none.
+	// snapshot's, this one included; 0 when there is none. When there is no previous snapshot, or its commit is
+	// not known any more, only this commit counts.
 	Allowed int
+	// Forced says that the previous snapshot's commit is not an ancestor of this one: history was rewritten.
+	Forced bool
 
+	root *folder
 	read func(hash string) ([]byte, error)
 }
 
@@ -32,5 +39,12 @@ type Entry struct {
 	Size int64
 }
 
-// Read returns the bytes of an entry.
-func (s *Snapshot) Read(e Entry) ([]byte, error) { return s.read(e.Hash) }
+// Read returns the bytes of an entry. It stays possible after the store was replaced, and holds no more in memory
+// than it returns. It fails when the store broke after the snapshot was made; the next Fetch mends the store.
+func (s *Snapshot) Read(e Entry) ([]byte, error) {
+	data, err := s.read(e.Hash)
+	if err != nil {
+		return nil, fmt.Errorf("cannot read %s of revision %.12s: %w", e.Path, s.Commit, err)
+	}
+	return data, nil
+}

@@ -1,0 +1,99 @@
+package source
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"testing"
+	"time"
+)
+
+func benchRepo(b *testing.B) *repo {
+	r := newRepo(b)
+	for i, path := range numbered("hosts/kvm%d/vm.yaml", 200) {
+		r.write(path, fmt.Sprintf("name: vm%d\n", i))
+	}
+	r.commit("Many")
+	return r
+}
+
+// BenchmarkUnchanged polls, and lets the git command ask the same, in turns.
+func BenchmarkUnchanged(b *testing.B) {
+	for _, kind := range []string{"local", "http"} {
+		b.Run(kind, func(b *testing.B) {
+			r := benchRepo(b)
+			url := r.bare
+			if kind == "http" {
+				url = serveHTTP(b, filepath.Dir(r.bare)) + "/repo.git"
+			}
+			s := newSource(b, Options{URL: url})
+			fetch(b, s)
+			var ours, floor time.Duration
+			for b.Loop() {
+				start := time.Now()
+				fetch(b, s)
+				ours += time.Since(start)
+				start = time.Now()
+				git(b, r.dir, "ls-remote", "-q", url, "refs/heads/main")
+				floor += time.Since(start)
+			}
+			report(b, ours, floor)
+		})
+	}
+}
+
+// BenchmarkPush measures, in a watched local repository, from just before the branch moves to the snapshot, beside a
+// fetch of the commit into a clone by the git command. That git update-ref is started in between counts against us.
+func BenchmarkPush(b *testing.B) {
+	r := benchRepo(b)
+	s := newSource(b, Options{URL: r.bare})
+	fetch(b, s)
+	clone := filepath.Join(b.TempDir(), "clone.git")
+	git(b, r.dir, "clone", "-q", "--bare", r.bare, clone)
+
+	ctx, cancel := context.WithCancel(context.Background())
+	type seen struct {
+		at   time.Time
+		snap *Snapshot
+	}
+	news, ended := make(chan seen, 1), make(chan error)
+	go func() {
+		ended <- s.Watch(ctx, func() {
+			snap := fetch(b, s)
+			news <- seen{time.Now(), snap}
+		})
+	}()
+	time.Sleep(50 * time.Millisecond)
+	var ours, floor time.Duration
+	n := 0
+	for b.Loop() {
+		n++
+		r.write("hosts/kvm7/vm.yaml", fmt.Sprintf("name: changed%d\n", n))
+		r.git("add", "-A")
+		r.git("commit", "-q", "-m", "Change")
+		hash := r.head()
+		r.git("push", "-q", "origin", "HEAD:refs/heads/staging") // the objects
+		start := time.Now()
+		git(b, r.bare, "update-ref", "refs/heads/main", hash)
+		got := <-news
+		if got.snap.Commit != hash {
+			b.Fatalf("got %s, want %s", got.snap.Commit, hash)
+		}
+		ours += got.at.Sub(start)
+		start = time.Now()
+		git(b, clone, "fetch", "-q", "origin", "+main:main")
+		floor += time.Since(start)
+	}
+	cancel()
+	if err := <-ended; err != nil {
+		b.Fatal(err)
+	}
+	report(b, ours, floor)
+}
+
+func report(b *testing.B, ours, floor time.Duration) {
+	b.ReportMetric(float64(ours.Microseconds())/float64(b.N), "ours-µs/op")
+	b.ReportMetric(float64(floor.Microseconds())/float64(b.N), "git-µs/op")
+	b.ReportMetric(float64(ours)/float64(floor), "ratio")
+	b.ReportMetric(0, "ns/op")
+}
