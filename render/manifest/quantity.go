@@ -34,7 +34,7 @@ func parseQuantity(s string) (q Quantity, fault string) {
 	if suffix == "K" {
 		suffix = "k"
 	}
-	if number != "" && plainNumber.MatchString(number) && slices.Contains(suffixes(), suffix) {
+	if number != "" && number+suffix != s && !hugeExponent.MatchString(number) && plainNumber.MatchString(number) && slices.Contains(suffixes(), suffix) {
 		return q, fault + "; did you mean " + quoted(number+suffix) + "?"
 	}
 	return q, fault + "; write a number, or one with a suffix such as Mi, Gi, Ti (of 1024) or M, G, T (of 1000)"
@@ -47,7 +47,7 @@ func suffixes() []string {
 // sizeFault says why a quantity is no size; "" when it is one.
 func sizeFault(q Quantity) string {
 	if q.Sign() <= 0 {
-		return "must be more than 0"
+		return "must be more than 0, such as 10Gi"
 	}
 	if whole := *resource.NewQuantity(q.Value(), q.Format); whole.Cmp(q) != 0 {
 		s := q.String()

@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -127,25 +128,59 @@ func shift(n *yaml.Node, lines int) {
 var (
 	yamlLine      = regexp.MustCompile(`^line (\d+): `)
 	unknownAnchor = regexp.MustCompile(`^unknown anchor '(.*)' referenced$`)
+	// fromZero are the errors for which the parser counts lines from 0. It counts from 1 in those of its scanner.
+	fromZero = regexp.MustCompile(`^did not find expected (<|node content|'|key)|^found (undefined tag|duplicate %|incompatible)`)
 )
 
 // yamlFault turns the parser's error into one with a place and, where the cause is a common one, with advice.
 func yamlFault(err error, chunk []byte, line int) raw {
 	msg := strings.TrimPrefix(err.Error(), "yaml: ")
-	at, column := 1, 1
+	offset := 0
 	if m := yamlLine.FindStringSubmatch(msg); m != nil {
-		at, _ = strconv.Atoi(m[1])
+		at, _ := strconv.Atoi(m[1])
 		msg = msg[len(m[0]):]
+		if fromZero.MatchString(msg) {
+			at++
+		}
+		offset = lineOffset(chunk, at)
 	} else if m := unknownAnchor.FindStringSubmatch(msg); m != nil {
-		before, _, _ := bytes.Cut(chunk, []byte("*"+m[1]))
-		at = 1 + bytes.Count(before, []byte("\n"))
-		column = len(before) - bytes.LastIndexByte(before, '\n')
+		offset = max(0, bytes.Index(chunk, []byte("*"+m[1])))
 		msg = "the anchor &" + m[1] + " is not defined in this document"
+	} else if i := firstUnreadable(chunk); i >= 0 {
+		offset = i
 	}
+	msg = printable(msg)
 	if strings.Contains(msg, "cannot start any token") && tabIndented(chunk) {
 		msg += "; indent with spaces, YAML does not take tabs"
 	}
-	return raw{line: line + at - 1, column: column, fault: "cannot be parsed as YAML: " + printable(msg)}
+	p := place{data: chunk}
+	at, column := p.at(offset)
+	return raw{line: line + at - 1, column: column, fault: "cannot be parsed as YAML: " + msg}
+}
+
+// lineOffset is where a line begins, counted from 1.
+func lineOffset(data []byte, line int) int {
+	offset := 0
+	for ; line > 1; line-- {
+		i := bytes.IndexByte(data[offset:], '\n')
+		if i < 0 {
+			break
+		}
+		offset += i + 1
+	}
+	return offset
+}
+
+// firstUnreadable is the offset of the first byte that is not UTF-8, or of the first control character; -1 for none.
+func firstUnreadable(data []byte) int {
+	for i := 0; i < len(data); {
+		r, size := utf8.DecodeRune(data[i:])
+		if r == utf8.RuneError && size == 1 || r < ' ' && r != '\t' && r != '\r' && r != '\n' || r == 0x7f {
+			return i
+		}
+		i += size
+	}
+	return -1
 }
 
 func tabIndented(chunk []byte) bool {
