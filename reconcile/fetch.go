@@ -1,0 +1,96 @@
+package reconcile
+
+import (
+	"context"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/gitvirt/gitvirt/reconcile/status"
+	"github.com/gitvirt/gitvirt/source"
+)
+
+// fetcher asks the repository for revisions, where nothing else waits for it: a remote that hangs delays no answer to a
+// guest's death.
+type fetcher struct {
+	opts Options
+	ask  chan struct{} // asks at once
+	news chan struct{} // receives after each fetch
+
+	mu       sync.Mutex
+	snapshot *source.Snapshot
+	state    status.Source
+}
+
+func newFetcher(o Options) *fetcher {
+	return &fetcher{
+		opts: o, ask: make(chan struct{}, 1), news: make(chan struct{}, 1),
+		state: status.Source{URL: o.URL, Branch: o.Branch},
+	}
+}
+
+// run fetches at each interval, and when it is asked to, until the context ends.
+func (f *fetcher) run(ctx context.Context) {
+	for {
+		f.fetch(ctx)
+		poke(f.news)
+		timer := time.NewTimer(f.opts.Interval + rand.N(f.opts.Interval/10+1))
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return
+		case <-timer.C:
+		case <-f.ask:
+			timer.Stop()
+		}
+	}
+}
+
+// load takes the revision that was in force when the agent last ran.
+func (f *fetcher) load(ctx context.Context) {
+	if s, err := f.opts.Source.Load(ctx); err == nil {
+		f.mu.Lock()
+		f.snapshot = s
+		f.mu.Unlock()
+	}
+}
+
+func (f *fetcher) fetch(ctx context.Context) {
+	begun := time.Now()
+	s, err := f.opts.Source.Fetch(ctx)
+	if ctx.Err() != nil {
+		return
+	}
+	f.opts.Metrics.Fetched(time.Since(begun), err)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.state.Fetches++
+	if err != nil {
+		f.state.Failures++
+		if f.state.Error != err.Error() {
+			f.opts.Logger.Error("the last good revision stays in force", "error", err)
+		}
+		f.state.Error = err.Error()
+		return
+	}
+	if f.snapshot == nil || f.snapshot.Commit != s.Commit {
+		f.opts.Logger.Info("revision", "commit", s.Commit, "branch", s.Branch, "forced", s.Forced)
+	}
+	f.state.Error, f.state.Success = "", time.Now()
+	f.snapshot = s
+}
+
+// latest is the newest revision, nil before the first, and how it stands.
+func (f *fetcher) latest() (*source.Snapshot, status.Source) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.snapshot, f.state
+}
+
+// poke leaves a note that is not left twice.
+func poke(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}

@@ -1,0 +1,64 @@
+package reconcile
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/gitvirt/gitvirt/reconcile/plan"
+	"github.com/gitvirt/gitvirt/reconcile/status"
+	"github.com/gitvirt/gitvirt/source"
+)
+
+// Source gives revisions. Fetch and At may take long; the loop calls them where nothing waits for them.
+type Source interface {
+	// Load returns the last accepted revision without asking the remote.
+	Load(ctx context.Context) (*source.Snapshot, error)
+	// Fetch returns the newest revision, the same pointer as before when nothing changed.
+	Fetch(ctx context.Context) (*source.Snapshot, error)
+	// At returns an earlier revision.
+	At(ctx context.Context, commit string) (*source.Snapshot, error)
+	// Watch calls changed when the branch of a local repository moves, until the context ends.
+	Watch(ctx context.Context, changed func()) error
+}
+
+// Runner is libvirt.
+type Runner interface {
+	Observe(ctx context.Context) (plan.World, error)
+	// Apply runs one instance's steps in order. It is called for many instances at once.
+	Apply(ctx context.Context, steps []plan.Step) error
+	// DomainType is kvm where the host can, qemu where it cannot.
+	DomainType(ctx context.Context) (string, error)
+	// Wake receives when there is something new to observe.
+	Wake() <-chan struct{}
+}
+
+// Options are what a loop works with.
+type Options struct {
+	Host, Fleet string
+	// URL and Branch are for show.
+	URL, Branch string
+	// Interval is how long the loop waits before it asks the repository again; a tenth of it, at random, is added.
+	Interval time.Duration
+	// Budget is how many instances one revision may remove from this host.
+	Budget int
+	// StateFile keeps what must outlive the agent.
+	StateFile string
+	Version   string
+
+	Source  Source
+	Runner  Runner
+	Logger  *slog.Logger
+	Metrics Metrics
+	// Publish takes what is known after each pass.
+	Publish func(status.Facts)
+	// Refused says whether libvirt refused a definition, so that trying again is of no use.
+	Refused func(error) bool
+}
+
+// Metrics count what the loop does.
+type Metrics interface {
+	Fetched(took time.Duration, err error)
+	Passed(took time.Duration, err error)
+	Acted(action plan.Action, err error)
+}

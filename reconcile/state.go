@@ -1,0 +1,61 @@
+package reconcile
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// state is what outlives the agent. Losing it loses no machine: a removal that was let through is asked for again, and a
+// document that is broken just then has no earlier form to stand in for it.
+type state struct {
+	// Good is the last revision without a problem.
+	Good string `json:"good,omitempty"`
+	// Hosts are the hosts of all run states in the last revision that was read.
+	Hosts map[string]string `json:"hosts,omitempty"`
+	// MovedFrom are the hosts that this host's instances were on before.
+	MovedFrom map[string]string `json:"movedFrom,omitempty"`
+	// LetThrough are the instances whose removal is under way.
+	LetThrough map[string]bool `json:"letThrough,omitempty"`
+}
+
+// loadState reads the state; a missing file is an empty one, and so is a broken one, which is said.
+func loadState(file string) (state, error) {
+	s := state{}
+	raw, err := os.ReadFile(file)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return s, nil
+	case err != nil:
+		return s, fmt.Errorf("cannot read the agent's state: %w", err)
+	}
+	if err := json.Unmarshal(raw, &s); err != nil {
+		return state{}, fmt.Errorf("cannot read the agent's state in %s, and go on without: %w", file, err)
+	}
+	return s, nil
+}
+
+// save writes the state so that it is there whole, before or after a crash.
+func (s state) save(file string) error {
+	raw, err := json.MarshalIndent(s, "", "  ")
+	if err != nil {
+		return fmt.Errorf("cannot write the agent's state: %w", err)
+	}
+	f, err := os.CreateTemp(filepath.Dir(file), ".state-*")
+	if err != nil {
+		return fmt.Errorf("cannot write the agent's state: %w", err)
+	}
+	defer os.Remove(f.Name()) // after the rename there is nothing of that name
+	_, err = f.Write(append(raw, '\n'))
+	err = errors.Join(err, f.Sync(), f.Close())
+	if err == nil {
+		err = os.Rename(f.Name(), file)
+	}
+	if err != nil {
+		return fmt.Errorf("cannot write the agent's state: %w", err)
+	}
+	return nil
+}
