@@ -71,7 +71,7 @@ func (d *decoder) setMapping(v reflect.Value, x map[string]any, s *schema) {
 			} else if f.refused != "" {
 				d.fail("%s", f.refused)
 			} else if value != nil {
-				d.set(v.FieldByIndex(f.index), value, f.schema)
+				d.set(fieldAt(v, f.index), value, f.schema)
 			}
 			d.path = d.path[:len(d.path)-1]
 		}
@@ -88,6 +88,20 @@ func (d *decoder) setMapping(v reflect.Value, x map[string]any, s *schema) {
 	default:
 		d.setScalar(v, x, s)
 	}
+}
+
+// fieldAt finds a field of a struct, and makes the embedded structs on the way to it.
+func fieldAt(v reflect.Value, index []int) reflect.Value {
+	for _, i := range index {
+		if v.Kind() == reflect.Pointer {
+			if v.IsNil() {
+				v.Set(reflect.New(v.Type().Elem()))
+			}
+			v = v.Elem()
+		}
+		v = v.Field(i)
+	}
+	return v
 }
 
 func (d *decoder) setList(v reflect.Value, x []any, s *schema) {

@@ -26,7 +26,7 @@ func (p fieldPath) String() string {
 			if b.Len() > 0 {
 				b.WriteByte('.')
 			}
-			b.WriteString(s.key)
+			b.WriteString(printable(s.key))
 		default:
 			b.WriteString("[" + printable(s.key) + "]")
 		}

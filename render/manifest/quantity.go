@@ -19,7 +19,7 @@ var hugeExponent = regexp.MustCompile(`[eE][-+]?[0-9]{3}`)
 
 // parseQuantity reads a quantity; fault says what is wrong with it and what to write.
 func parseQuantity(s string) (q Quantity, fault string) {
-	if len(s) <= 64 && !hugeExponent.MatchString(s) {
+	if len(s) <= 64 && strings.ContainsAny(s, "0123456789") && !hugeExponent.MatchString(s) {
 		q, err := resource.ParseQuantity(s)
 		if err == nil {
 			return q, ""
@@ -34,7 +34,7 @@ func parseQuantity(s string) (q Quantity, fault string) {
 	if suffix == "K" {
 		suffix = "k"
 	}
-	if number != "" && number+suffix != s && !hugeExponent.MatchString(number) && plainNumber.MatchString(number) && slices.Contains(suffixes(), suffix) {
+	if strings.ContainsAny(number, "0123456789") && number+suffix != s && !hugeExponent.MatchString(number) && plainNumber.MatchString(number) && slices.Contains(suffixes(), suffix) {
 		return q, fault + "; did you mean " + quoted(number+suffix) + "?"
 	}
 	return q, fault + "; write a number, or one with a suffix such as Mi, Gi, Ti (of 1024) or M, G, T (of 1000)"

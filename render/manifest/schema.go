@@ -162,6 +162,9 @@ func (b builder) buildKind(s *schema, path string) {
 // addFields adds a struct's fields, and those of the structs embedded in it; what is nearer the top wins, as in
 // encoding/json.
 func (b builder) addFields(s *schema, t reflect.Type, index []int, path string) {
+	if t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
 	for i := range t.NumField() {
 		f := t.Field(i)
 		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
