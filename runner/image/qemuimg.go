@@ -1,0 +1,105 @@
+package image
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os/exec"
+	"strconv"
+	"strings"
+
+	"github.com/gitvirt/gitvirt/render"
+)
+
+// compat makes qcow2 images of version 3, which hold reference counts and zeroes more cheaply. It is QEMU's default
+// since 1.7; libvirt's own default for overlays is still version 2, so it is said.
+const compat = "compat=1.1"
+
+func (m Maker) createQcow2(ctx context.Context, path string, size int64) error {
+	return m.run(ctx, "create", "-q", "-f", formatQcow2, "-o", compat, "--", path, strconv.FormatInt(size, 10))
+}
+
+// createOverlay makes a qcow2 image of what differs from a backing file. The backing file's format is written into the
+// overlay: QEMU would otherwise guess it from content that the guest may have written.
+func (m Maker) createOverlay(ctx context.Context, path string, v render.Volume) error {
+	if v.Format != formatQcow2 {
+		return unusable("volume %s is an overlay of format %q; an overlay is qcow2", v.Name, v.Format)
+	}
+	size, err := checkBacking(v)
+	if err != nil {
+		return err
+	}
+	return m.run(ctx, "create", "-q", "-f", formatQcow2, "-o", compat,
+		"-b", v.Backing, "-F", v.BackingFormat, "--", path, strconv.FormatInt(size, 10))
+}
+
+// checkBacking says how large an overlay is to be: as large as its backing file, or more.
+func checkBacking(v render.Volume) (int64, error) {
+	if err := checkPath(v.Backing); err != nil {
+		return 0, fmt.Errorf("the image of volume %s: %w", v.Name, err)
+	}
+	h, err := readHead(v.Backing)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return 0, unusable("there is no image %s for volume %s; put it there", v.Backing, v.Name)
+	case errors.Is(err, fs.ErrPermission):
+		return 0, unusable("the image %s of volume %s cannot be read: %w", v.Backing, v.Name, err)
+	case err != nil:
+		return 0, err
+	}
+	size := h.length
+	switch v.BackingFormat {
+	case formatQcow2:
+		if !h.qcow2 {
+			return 0, unusable("the image %s of volume %s is no qcow2 image, as its format says", v.Backing, v.Name)
+		}
+		size = h.virtual
+	case formatRaw:
+		if h.qcow2 {
+			return 0, unusable("the image %s of volume %s is a qcow2 image, and its format says raw", v.Backing, v.Name)
+		}
+	default:
+		return 0, unusable("the image %s of volume %s has the format %q; qcow2 and raw are known",
+			v.Backing, v.Name, v.BackingFormat)
+	}
+	if v.Size == 0 {
+		return size, nil
+	}
+	if v.Size < size {
+		return 0, unusable("volume %s has %d bytes, fewer than the %d of its image %s: the guest would see it cut off",
+			v.Name, v.Size, size, v.Backing)
+	}
+	return v.Size, nil
+}
+
+// resize raises the size of an image. QEMU's own locks keep it off an image that another process has open.
+func (m Maker) resize(ctx context.Context, path, format string, size int64) error {
+	return m.run(ctx, "resize", "-q", "-f", format, "--", path, strconv.FormatInt(size, 10))
+}
+
+// run runs qemu-img without a shell: each argument is one, whatever is in it. Paths have passed checkPath.
+func (m Maker) run(ctx context.Context, args ...string) error {
+	cmd := exec.CommandContext(ctx, cmp.Or(m.QemuImg, "qemu-img"), args...)
+	cmd.Dir = "/"
+	var said bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &said, &said
+	err := cmd.Run()
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() != nil:
+		return fmt.Errorf("qemu-img %s: %w", args[0], context.Cause(ctx))
+	case errors.Is(err, exec.ErrNotFound):
+		return fmt.Errorf("%w; install it (Debian's package qemu-utils)", err)
+	}
+	return fmt.Errorf("qemu-img %s: %w: %s", args[0], err, lastLine(said.String()))
+}
+
+// lastLine is where qemu-img says what went wrong.
+func lastLine(text string) string {
+	text = strings.TrimSpace(text)
+	return text[strings.LastIndexByte(text, '\n')+1:]
+}

@@ -1,0 +1,54 @@
+package runner
+
+import (
+	"cmp"
+	"log/slog"
+	"time"
+)
+
+// Options say which libvirt a runner works with, and how. All but URI may be left out.
+type Options struct {
+	// URI is libvirt's, of a daemon on this host: qemu:///system, qemu:///session, test:///default, and with a socket
+	// of its own qemu+unix:///session?socket=/run/user/1000/libvirt/libvirt-sock.
+	URI string
+	// Logger is slog.Default() when it is left out.
+	Logger *slog.Logger
+	// Deadlines are libvirt's time to answer.
+	Deadlines Deadlines
+
+	// ConfigDir is where libvirt keeps the inactive XML of its domains as NAME.xml (/etc/libvirt/qemu), and StateDir
+	// where it keeps the status of those that run (/run/libvirt/qemu). They are known for qemu:///system and
+	// qemu:///session without a socket of its own. Where they are not, all XML is read at each observation.
+	ConfigDir, StateDir string
+	// RereadInterval is how old an observation may get that libvirt's files and events say still holds.
+	RereadInterval time.Duration
+
+	// QemuImg is the program that makes images; qemu-img of the PATH when it is left out.
+	QemuImg string
+}
+
+// Deadlines bound calls to libvirt. A slow answer is not a dead one, and a call that is given up on still keeps one
+// of libvirt's workers, so they are generous.
+type Deadlines struct {
+	// Connect is for connecting, authenticating, and opening the hypervisor's driver.
+	Connect time.Duration
+	// Read is for a call that asks.
+	Read time.Duration
+	// Change is for a call that changes, other than those of Start. Destroying a frozen QEMU takes libvirt 11 s.
+	Change time.Duration
+	// Start is for starting and defining: libvirt may have to ask QEMU for its capabilities again, which can take
+	// 40 s. It is for making a domain's images too.
+	Start time.Duration
+}
+
+func (o Options) withDefaults() Options {
+	if o.Logger == nil {
+		o.Logger = slog.Default()
+	}
+	o.Deadlines.Connect = cmp.Or(o.Deadlines.Connect, 10*time.Second)
+	o.Deadlines.Read = cmp.Or(o.Deadlines.Read, 10*time.Second)
+	o.Deadlines.Change = cmp.Or(o.Deadlines.Change, time.Minute)
+	o.Deadlines.Start = cmp.Or(o.Deadlines.Start, 5*time.Minute)
+	o.RereadInterval = cmp.Or(o.RereadInterval, 10*time.Minute)
+	return o
+}

@@ -1,0 +1,90 @@
+package runner
+
+import (
+	"context"
+	"log/slog"
+	"sync/atomic"
+
+	"github.com/gitvirt/gitvirt/runner/image"
+)
+
+// Runner observes and changes the domains of one libvirt. It connects when it has to, and again after libvirt's daemon
+// was away. Its methods may be called from several goroutines; Apply for one domain at a time.
+type Runner struct {
+	opts     Options
+	log      *slog.Logger
+	endpoint endpoint
+
+	// Reads and changes have connections of their own, and so have events (see listen): what is slow in one of them
+	// holds up none of the others.
+	reads, changes caller
+	work           work
+	ending         context.Context
+	end            context.CancelFunc
+
+	gate      *gate
+	calls     *unanswered
+	suspects  *suspects
+	suspicion *quarantine
+	cache     *cache
+	refreshes *refreshes
+	folders   *folders
+	images    image.Maker
+	observing chan struct{} // holds a token while an observation runs
+	wake      chan struct{}
+	known     *capabilities
+}
+
+// New makes a runner. It does not connect yet.
+func New(opts Options) (*Runner, error) {
+	opts = opts.withDefaults()
+	endpoint, err := opts.resolve()
+	if err != nil {
+		return nil, err
+	}
+	ending, end := context.WithCancel(context.Background())
+	r := &Runner{
+		opts: opts, log: opts.Logger, endpoint: endpoint,
+		ending: ending, end: end,
+		gate: newGate(), calls: newUnanswered(), suspects: newSuspects(), suspicion: newQuarantine(),
+		cache: newCache(), folders: newFolders(),
+		images:    image.Maker{QemuImg: opts.QemuImg},
+		observing: make(chan struct{}, 1),
+		wake:      make(chan struct{}, 1),
+		known:     newCapabilities(),
+	}
+	dial := func(ctx context.Context) (*conn, error) { return endpoint.dial(ctx, opts.Deadlines.Connect) }
+	r.reads = caller{pool: newPool(readsPerConnection, readers/readsPerConnection, dial), work: &r.work,
+		late: new(atomic.Int32), maxLate: maxLateReads}
+	r.changes = caller{pool: newPool(1, maxFresh, dial), work: &r.work, late: new(atomic.Int32)}
+	r.refreshes = newRefreshes(r)
+	return r, nil
+}
+
+// Run listens to libvirt's events, and connects again whenever the daemon was away. It returns nil when the context
+// ends, after everything that the runner began has ended; the runner is of no use then.
+func (r *Runner) Run(ctx context.Context) error {
+	r.upkeep(ctx)
+	r.Close()
+	return nil
+}
+
+// Close closes all connections and waits until everything that the runner began has ended. It is for a runner that
+// is not Run.
+func (r *Runner) Close() {
+	r.end()
+	r.reads.pool.close()
+	r.changes.pool.close()
+	r.work.end()
+}
+
+// Wake receives when there is something new to observe: an event about a domain, the daemon's coming or going, an
+// answer that nobody hoped for any more. What comes before it was received is one.
+func (r *Runner) Wake() <-chan struct{} { return r.wake }
+
+func (r *Runner) wakeUp() {
+	select {
+	case r.wake <- struct{}{}:
+	default:
+	}
+}

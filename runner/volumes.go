@@ -1,0 +1,202 @@
+package runner
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/semaphore"
+
+	"github.com/gitvirt/gitvirt/reconcile/plan"
+	"github.com/gitvirt/gitvirt/render"
+	"github.com/gitvirt/gitvirt/runner/image"
+)
+
+// makeVolumes makes the files that a domain needs and that are not there, grows those that are too small, and has
+// libvirt know them.
+func (r *Runner) makeVolumes(ctx context.Context, s plan.Step) error {
+	use := image.Use{Fresh: s.Fresh}
+	var err error
+	if use.InUse, err = r.active(ctx, s); err != nil {
+		return err
+	}
+	if use.InUse && s.Fresh {
+		return ErrActive
+	}
+	pools := map[string]storagePool{}
+	files := map[string][]string{}
+	made := map[string]bool{}
+	for _, v := range s.Volumes {
+		path := v.Path
+		if v.Kind != render.VolumeFile {
+			p, err := r.poolOf(ctx, pools, v.Pool)
+			if err != nil {
+				return err
+			}
+			if path, err = image.Path(p.dir, v.File); err != nil {
+				return err
+			}
+			files[v.Pool] = append(files[v.Pool], v.File)
+		}
+		new, err := inFolder(ctx, r, filepath.Dir(path), func(ctx context.Context) (bool, error) {
+			return r.images.Ensure(ctx, path, v, use)
+		})
+		if err != nil {
+			return fmt.Errorf("volume %s: %w", v.Name, err)
+		}
+		made[v.Pool] = made[v.Pool] || new
+	}
+	for name, pool := range pools {
+		if err := r.announce(ctx, pool, files[name], made[name]); err != nil {
+			return fmt.Errorf("storage pool %q: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// announce has libvirt know the files. One that is not new may be unknown too: of a run that was killed before it came
+// to this.
+func (r *Runner) announce(ctx context.Context, pool storagePool, files []string, made bool) error {
+	if !made {
+		known, err := r.knowsAll(ctx, pool, files)
+		if err != nil || known {
+			return err
+		}
+	}
+	return r.refreshes.do(ctx, pool.pool)
+}
+
+// deleteVolumes removes a domain's files from their pools. A file given by its path is the host's and is refused.
+func (r *Runner) deleteVolumes(ctx context.Context, s plan.Step) error {
+	active, err := r.active(ctx, s)
+	if err != nil {
+		return err
+	}
+	if active {
+		return ErrActive
+	}
+	pools := map[string]storagePool{}
+	files := map[string][]string{}
+	for _, v := range s.Volumes {
+		if v.Kind == render.VolumeFile || v.Pool == "" {
+			return fmt.Errorf("volume %s: %w: it is a file of the host, in no storage pool", v.Name, ErrImage)
+		}
+		p, err := r.poolOf(ctx, pools, v.Pool)
+		if err != nil {
+			return err
+		}
+		if _, err := image.Path(p.dir, v.File); err != nil {
+			return err
+		}
+		files[v.Pool] = append(files[v.Pool], v.File)
+	}
+	for name, pool := range pools {
+		_, err := inFolder(ctx, r, pool.dir, func(context.Context) (struct{}, error) {
+			return struct{}{}, image.Remove(pool.dir, files[name])
+		})
+		if err == nil {
+			err = r.refreshes.do(ctx, pool.pool)
+		}
+		if err != nil {
+			return fmt.Errorf("storage pool %q: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// poolOf finds a pool once in a step, and sweeps its folder once in the runner's life.
+func (r *Runner) poolOf(ctx context.Context, found map[string]storagePool, name string) (storagePool, error) {
+	if p, ok := found[name]; ok {
+		return p, nil
+	}
+	p, err := r.findPool(ctx, name)
+	if err != nil {
+		return p, err
+	}
+	if r.folders.sweepNow(p.dir) {
+		_, err := inFolder(ctx, r, p.dir, func(context.Context) (struct{}, error) {
+			return struct{}{}, image.Sweep(p.dir)
+		})
+		if err != nil {
+			r.log.Warn("cannot remove temporary files that a killed run left", "folder", p.dir, "error", err)
+		}
+	}
+	found[name] = p
+	return p, nil
+}
+
+// perFolder is how many files are made in a folder at once. Each folder has its own count, so that one on storage that
+// hangs holds up only the machines that need it.
+const perFolder = 8
+
+// folders keeps what is known of the folders that files are made in.
+type folders struct {
+	mu    sync.Mutex
+	turns map[string]*semaphore.Weighted
+	swept map[string]bool
+}
+
+func newFolders() *folders {
+	return &folders{turns: map[string]*semaphore.Weighted{}, swept: map[string]bool{}}
+}
+
+func (f *folders) turn(dir string) *semaphore.Weighted {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.turns[dir] == nil {
+		f.turns[dir] = semaphore.NewWeighted(perFolder)
+	}
+	return f.turns[dir]
+}
+
+func (f *folders) sweepNow(dir string) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	now := !f.swept[dir]
+	f.swept[dir] = true
+	return now
+}
+
+// inFolder does work on files. Storage that hangs blocks it in the kernel, where no context reaches, so it is given
+// up on at the deadline, and keeps its turn until it returns.
+func inFolder[T any](ctx context.Context, r *Runner, dir string, work func(context.Context) (T, error)) (T, error) {
+	var none T
+	limit := r.opts.Deadlines.Start
+	ctx, cancel := context.WithTimeoutCause(ctx, limit,
+		classed{ErrStuck, fmt.Errorf("the storage of %s gave no answer within %v", dir, limit)})
+	defer cancel()
+	turn := r.folders.turn(dir)
+	if err := turn.Acquire(ctx, 1); err != nil {
+		return none, context.Cause(ctx)
+	}
+	type result struct {
+		value T
+		err   error
+	}
+	done := make(chan result, 1)
+	started := r.work.start(func() {
+		value, err := work(ctx)
+		turn.Release(1)
+		done <- result{value, err}
+	})
+	if !started {
+		turn.Release(1)
+		return none, errClosed
+	}
+	select {
+	case res := <-done:
+		return res.value, res.err
+	case <-ctx.Done():
+	}
+	// What can be told to stop, stops now: qemu-img is killed. A moment is given for it to clean up.
+	grace := time.NewTimer(time.Second)
+	defer grace.Stop()
+	select {
+	case res := <-done:
+		return res.value, res.err
+	case <-grace.C:
+		return none, context.Cause(ctx)
+	}
+}
