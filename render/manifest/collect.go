@@ -10,7 +10,7 @@ import (
 // domainXMLFrom. What two documents say of each other is checked here: names that are there twice, and references to
 // what is not there.
 func Collect(files []File, text func(path string) ([]byte, bool)) *Set {
-	s := &Set{read: map[id]*Document{}, texts: map[string][]byte{}}
+	s := &Set{read: map[id]*Document{}, files: map[string][]byte{}}
 	c := collector{set: s, defined: map[id][]*Document{}, similar: map[id]string{}}
 	for i := range files {
 		s.Problems = append(s.Problems, files[i].Problems...)
@@ -30,6 +30,7 @@ func Collect(files []File, text func(path string) ([]byte, bool)) *Set {
 	c.references()
 	sortProblems(s.Problems)
 	s.hold(s.read)
+	s.texts = s.files
 	return s.Mend(nil)
 }
 
@@ -82,7 +83,7 @@ func (c *collector) readText(d *Document, text func(string) ([]byte, bool)) bool
 	if name == "" {
 		return true
 	}
-	if _, ok := c.set.texts[name]; ok {
+	if _, ok := c.set.files[name]; ok {
 		return true
 	}
 	data, ok := text(name)
@@ -95,7 +96,7 @@ func (c *collector) readText(d *Document, text func(string) ([]byte, bool)) bool
 		c.set.broken = append(c.set.broken, d)
 		return false
 	}
-	c.set.texts[name] = data
+	c.set.files[name] = data
 	return true
 }
 

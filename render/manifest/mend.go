@@ -11,8 +11,8 @@ import (
 // and what is broken is left out. The problems stay, and Mended names what was put back.
 //
 // A broken document may be misread in any part, its name included. So a file with a broken document keeps all that it
-// held and that no document defines now; and where that is nothing, and the document cannot even be told, it may be
-// anything that is missing, and all of that is kept.
+// held and that no document defines now. Where that is nothing, and the document was not there before, it may be any that
+// is missing, and all of them are kept.
 func (s *Set) Mend(lastGood *Set) *Set {
 	if len(s.Problems) == 0 {
 		return s
@@ -24,7 +24,7 @@ func (s *Set) Mend(lastGood *Set) *Set {
 	m.identities(s.broken)
 	m.files(s)
 	m.close()
-	out := &Set{Problems: s.Problems, Mended: m.mended, read: s.read, broken: s.broken}
+	out := &Set{Problems: s.Problems, Mended: m.mended, read: s.read, files: s.files, broken: s.broken}
 	m.takeTexts(s, out)
 	out.hold(m.now)
 	return out
@@ -70,18 +70,16 @@ func (m *mender) files(s *Set) {
 	if len(missing) == 0 {
 		return
 	}
-	mute := map[string]bool{} // files with a document that cannot be told
-	for _, d := range s.broken {
-		mute[d.File] = mute[d.File] || !d.identified()
-	}
 	for _, p := range s.Problems {
 		for _, k := range held[p.File] {
 			m.restore(k)
 		}
-		if mute[p.File] && len(held[p.File]) == 0 {
+		was := m.from.held[id{p.Kind, p.Name}]
+		if (was == nil || was.File != p.File) && len(held[p.File]) == 0 {
 			for _, k := range missing {
 				m.restore(k)
 			}
+			return
 		}
 	}
 }
@@ -133,7 +131,7 @@ func (m *mender) takeTexts(s, out *Set) {
 		if name == "" {
 			continue
 		}
-		now, have := s.texts[name]
+		now, have := s.files[name]
 		if !m.mended[Key(k.kind, k.name)] {
 			out.texts[name] = now
 			continue

@@ -19,10 +19,11 @@ type Set struct {
 	// Mended are the documents, as Key names them, that are those of an earlier set because this revision's are broken.
 	Mended map[string]bool
 
-	read   map[id]*Document // sound and unique in this revision, though what they refer to may be missing
-	broken []*Document      // of this revision; without kind and name when those cannot be told
-	held   map[id]*Document // what the maps above show
-	texts  map[string][]byte
+	read   map[id]*Document  // sound and unique in this revision, though what they refer to may be missing
+	files  map[string][]byte // the texts that those documents name
+	broken []*Document       // of this revision; without kind and name when those cannot be told
+	held   map[id]*Document  // what the maps above show
+	texts  map[string][]byte // the texts that those documents name
 }
 
 // id is what a document is known by.
