@@ -90,7 +90,7 @@ func (d *Documents) View(s *source.Snapshot, set, good *manifest.Set, goodCommit
 			continue
 		}
 		i, problems := d.instance(v.Set, r, o, seen)
-		v.Problems = append(v.Problems, locate(s, v.Set, problems)...)
+		v.Problems = append(v.Problems, Locate(s, v.Set, problems)...)
 		if i == nil && good != nil && good.Configs[r.ConfigName()] != nil {
 			i, _ = d.instance(good, r, o, seen)
 			if i != nil {
@@ -128,8 +128,8 @@ func (d *Documents) instance(set *manifest.Set, r *manifest.RunState, o render.O
 	return &i, nil
 }
 
-// locate finds the lines of problems that completion found.
-func locate(s *source.Snapshot, set *manifest.Set, problems []manifest.Problem) []manifest.Problem {
+// Locate finds the lines of problems that completion found.
+func Locate(s *source.Snapshot, set *manifest.Set, problems []manifest.Problem) []manifest.Problem {
 	for n, p := range problems {
 		c := set.Configs[p.Name]
 		if c == nil || p.Kind != manifest.KindConfig {

@@ -155,7 +155,7 @@ func (l *Loop) pass(ctx context.Context) time.Time {
 var errNoRevision = errors.New("there is no revision yet")
 
 // once is one pass. Without act it only looks.
-func (l *Loop) once(ctx context.Context, act bool) (status.Facts, error) {
+func (l *Loop) once(ctx context.Context, act bool) (facts status.Facts, err error) {
 	for _, r := range l.crew.take() {
 		refused := r.err != nil && l.opts.Refused(r.err)
 		if r.err != nil && ctx.Err() == nil {
@@ -163,7 +163,7 @@ func (l *Loop) once(ctx context.Context, act bool) (status.Facts, error) {
 		}
 		l.memory.done(r, refused)
 	}
-	facts := status.Facts{Now: time.Now(), Host: l.opts.Host, Fleet: l.opts.Fleet, Version: l.opts.Version, Restarts: map[string]int{}}
+	facts = status.Facts{Now: time.Now(), Host: l.opts.Host, Fleet: l.opts.Fleet, Version: l.opts.Version, Restarts: map[string]int{}}
 	snapshot, from := l.fetcher.latest()
 	facts.Source = from
 	defer func() {

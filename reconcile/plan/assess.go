@@ -56,7 +56,7 @@ func (a *Assessment) create(w Wanted, mem Memory) {
 	xml, meta := creation(i)
 	on := i.State == manifest.StateRunning || i.State == manifest.StatePaused
 	if on {
-		meta.Run, meta.UID = i.Run, uid(i.UUID, i.Run, mem.Now)
+		meta.Run, meta.UID = i.Run, uid(i.UUID, i.Run, "", mem.Now)
 		meta.Paused = i.State == manifest.StatePaused
 	}
 	meta.Put(xml)

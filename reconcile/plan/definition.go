@@ -47,13 +47,13 @@ func creation(i *render.Instance) (*domxml.Element, metadata.Metadata) {
 	return xml, record(i, slots)
 }
 
-// uid is one for each run. The time tells apart two runs of one number.
-func uid(domain string, run int64, now time.Time) string {
+// uid is one for each run. The time, and the uid before, tell apart two runs of one number.
+func uid(domain string, run int64, before string, now time.Time) string {
 	space, err := uuid.Parse(domain)
 	if err != nil {
 		space = uuid.NameSpaceOID
 	}
-	return uuid.NewSHA1(space, fmt.Appendf(nil, "%d %d", run, now.UnixNano())).String()
+	return uuid.NewSHA1(space, fmt.Appendf(nil, "%d %s %d", run, before, now.UnixNano())).String()
 }
 
 // define compares the declared with the inactive XML and, when it runs, with the live XML.

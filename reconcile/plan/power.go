@@ -122,7 +122,7 @@ func (a *Assessment) off(def definition, mem Memory) {
 	a.Phase = PhaseScheduling
 	next := def.meta
 	if i.Run > m.Run || m.UID == "" || m.Outcome == metadata.OutcomeStopped {
-		next.UID = uid(a.Domain.UUID, i.Run, mem.Now)
+		next.UID = uid(a.Domain.UUID, i.Run, m.UID, mem.Now)
 	}
 	next.Run, next.Outcome, next.Paused = max(m.Run, i.Run), metadata.OutcomeNone, i.State == manifest.StatePaused
 	if next.Digest == i.Digest {
