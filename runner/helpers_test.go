@@ -77,7 +77,7 @@ func behind(t testing.TB, s *sandbox.Sandbox) (runner.Options, *proxy.Proxy) {
 	}
 	t.Cleanup(func() { p.Close() })
 	opts := options(t, s)
-	opts.URI = "qemu+unix:///session?socket=" + p.Socket()
+	opts.URI = p.URI()
 	return opts, p
 }
 
