@@ -17,11 +17,14 @@ import (
 const (
 	// stopTimeout is how long a daemon may take to end by itself. One with a frozen QEMU can take for ever.
 	stopTimeout = 5 * time.Second
+	// settleTimeout is how long a new daemon may take to find the QEMUs that run.
+	settleTimeout = 3 * time.Second
 	// pollInterval is how often a starting daemon is asked whether it serves; it takes 20 to 40 ms.
 	pollInterval = 2 * time.Millisecond
 )
 
-// StartDaemon starts a libvirtd after KillDaemon, and returns once it answers.
+// StartDaemon starts a libvirtd after KillDaemon, and returns once it answers and has found the QEMUs that run. One that
+// is frozen it cannot find, which holds StartDaemon up for a few seconds.
 func (s *Sandbox) StartDaemon(ctx context.Context) error {
 	s.control.Lock()
 	defer s.control.Unlock()
@@ -92,9 +95,9 @@ func (s *Sandbox) startDaemon(ctx context.Context) error {
 		return err
 	}
 	for {
-		unready := serves(ctx, s.Socket())
+		unready := talk(ctx, s.Socket(), func(*libvirt.Libvirt) error { return nil })
 		if unready == nil {
-			return nil
+			return s.settle(ctx)
 		}
 		if !d.running() {
 			log, _ := s.Log()
@@ -131,9 +134,30 @@ func (s *Sandbox) stopDaemon(ctx context.Context, signal syscall.Signal) error {
 	}
 }
 
-// serves opens libvirt's session at a socket and closes it again. A daemon accepts connections before its drivers are
-// there, and answers only then.
-func serves(ctx context.Context, socket string) error {
+// settle waits until a daemon has found the QEMUs of its predecessor again. It does so after it answers, and if it is
+// ended meanwhile it takes the QEMU for lost and kills it (seen with libvirt 9.0). Asking for memory statistics waits,
+// because both need the domain's job. A frozen QEMU is never found; the wait for those is short, and no error.
+func (s *Sandbox) settle(ctx context.Context) error {
+	qemus, err := s.QEMUs()
+	if err != nil || len(qemus) == 0 {
+		return err
+	}
+	short, cancel := context.WithTimeout(ctx, settleTimeout)
+	defer cancel()
+	_ = talk(short, s.Socket(), func(client *libvirt.Libvirt) error {
+		domains, _, err := client.ConnectListAllDomains(1, libvirt.ConnectListDomainsActive)
+		for _, domain := range domains {
+			_, statsErr := client.DomainMemoryStats(domain, uint32(libvirt.DomainMemoryStatNr), 0)
+			err = errors.Join(err, statsErr)
+		}
+		return err
+	})
+	return ctx.Err()
+}
+
+// talk opens libvirt's session at a socket, does something with it, and closes it again. A daemon accepts connections
+// before its drivers are there, and answers only then.
+func talk(ctx context.Context, socket string, do func(*libvirt.Libvirt) error) error {
 	conn, err := new(net.Dialer).DialContext(ctx, "unix", socket)
 	if err != nil {
 		return err
@@ -146,7 +170,7 @@ func serves(ctx context.Context, socket string) error {
 		conn.Close()
 		return err
 	}
-	return client.Disconnect()
+	return errors.Join(do(client), client.Disconnect())
 }
 
 // dialed gives go-libvirt a connection that is open already.

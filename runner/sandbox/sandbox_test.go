@@ -105,6 +105,11 @@ func TestLifecycle(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer s.Close()
+			defer func() {
+				if log, err := s.Log(); t.Failed() && err == nil {
+					t.Log(log)
+				}
+			}()
 			virsh(t, s, "define", domainFile(t, "tiny"))
 			if !exists(filepath.Join(s.ConfigDir(), "tiny.xml")) {
 				t.Errorf("no inactive XML in %s", s.ConfigDir())
@@ -181,6 +186,9 @@ func TestFrozenProcesses(t *testing.T) {
 	}
 	if err := s.KillDaemon(t.Context()); err != nil {
 		t.Error(err)
+	}
+	if err := s.StartDaemon(t.Context()); err != nil {
+		t.Errorf("starting a daemon beside a frozen QEMU: %v", err)
 	}
 	if err := s.Close(); err != nil || exists(s.Dir()) {
 		t.Errorf("Close with a frozen QEMU: %v, directory left: %v", err, exists(s.Dir()))

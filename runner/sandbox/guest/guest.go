@@ -1,8 +1,10 @@
 package guest
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
+	"debug/elf"
 	_ "embed"
 	"encoding/hex"
 	"errors"
@@ -60,6 +62,9 @@ func Build(ctx context.Context, cacheDir string) (Image, error) {
 	if err != nil {
 		return Image{}, fmt.Errorf("cannot build the guest: it needs a static busybox (Debian's busybox-static): %w", err)
 	}
+	if err := isStatic(busybox); err != nil {
+		return Image{}, fmt.Errorf("cannot build the guest with %s: %w", busyboxPath, err)
+	}
 	dir := filepath.Join(cacheDir, "guest-"+digest(initScript, strings.Join(modules(), " "), string(busybox)))
 	image := Image{Kernel: filepath.Join(dir, "vmlinuz"), Initrd: filepath.Join(dir, "initrd.gz"), Cmdline: cmdline}
 	if exists(dir) {
@@ -113,6 +118,20 @@ func build(ctx context.Context, cacheDir, dir string, busybox []byte) error {
 		return err
 	}
 	return os.Rename(made, dir)
+}
+
+// isStatic refuses a program that needs a dynamic linker, because the guest has none.
+func isStatic(program []byte) error {
+	file, err := elf.NewFile(bytes.NewReader(program))
+	if err != nil {
+		return err
+	}
+	for _, part := range file.Progs {
+		if part.Type == elf.PT_INTERP {
+			return errors.New("it is not statically linked; install the static one (Debian's busybox-static)")
+		}
+	}
+	return nil
 }
 
 // lock holds a file lock, which ends with the process if unlock does not end it.

@@ -157,3 +157,18 @@ func TestLock(t *testing.T) {
 	}
 	unlock()
 }
+
+func TestIsStatic(t *testing.T) {
+	for _, test := range []struct {
+		program string
+		static  bool
+	}{{busyboxPath, true}, {"/bin/cat", false}, {"/etc/passwd", false}} {
+		data, err := os.ReadFile(test.program)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := isStatic(data); (err == nil) != test.static {
+			t.Errorf("%s: %v", test.program, err)
+		}
+	}
+}
