@@ -8,7 +8,7 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/format/packfile"
 )
 
-// Few objects are written one by one, many into packs. A pack's deltas are held in memory while it is written, so
+// Few objects are written one by one, many, or those of a new store, into packs. A pack's deltas are held in memory while it is written, so
 // packs are kept small.
 const (
 	maxLooseCopy  = 200
@@ -147,7 +147,7 @@ func (c *copier) flush(last bool) error {
 		return err
 	}
 	var err error
-	if last && len(c.queue) <= maxLooseCopy {
+	if last && !c.to.bulk && len(c.queue) <= maxLooseCopy {
 		for _, q := range c.queue {
 			if err = c.loose(q); err != nil {
 				break

@@ -29,6 +29,7 @@ func newRepo(t testing.TB) *repo {
 	root := t.TempDir()
 	r := &repo{t, filepath.Join(root, "work"), filepath.Join(root, "repo.git")}
 	git(t, root, "init", "-q", "--bare", "-b", "main", r.bare)
+	git(t, r.bare, "config", "receive.denyDeleteCurrent", "ignore")
 	git(t, root, "init", "-q", "-b", "main", r.dir)
 	r.git("remote", "add", "origin", r.bare)
 	r.write("web.yaml", "name: web\n", "hosts/kvm1/a.yaml", "name: a\n", "hosts/kvm2/b.yaml", "name: b\n", "README.md", "hello\n")
@@ -79,6 +80,24 @@ func (r *repo) tree(commit string) string {
 	}
 	sort.Strings(lines)
 	return strings.Join(lines, "\n")
+}
+
+// importCommit makes a commit of pairs of path and content on main, straight in the bare repository: work trees of
+// thousands of files take seconds to write.
+func (r *repo) importCommit(message string, pairs ...string) string {
+	r.t.Helper()
+	var in bytes.Buffer
+	fmt.Fprintf(&in, "commit refs/heads/main\ncommitter C <c@example.org> %d +0000\ndata %d\n%s\nfrom refs/heads/main^0\n",
+		time.Now().Unix(), len(message), message)
+	for i := 0; i < len(pairs); i += 2 {
+		fmt.Fprintf(&in, "M 644 inline %s\ndata %d\n%s\n", pairs[i], len(pairs[i+1]), pairs[i+1])
+	}
+	cmd := gitCommand(context.Background(), r.bare, "fast-import", "--quiet")
+	cmd.Stdin = &in
+	if out, err := cmd.CombinedOutput(); err != nil {
+		r.t.Fatalf("git fast-import: %v\n%s", err, out)
+	}
+	return git(r.t, r.bare, "rev-parse", "main")
 }
 
 func gitCommand(ctx context.Context, dir string, args ...string) *exec.Cmd {

@@ -107,7 +107,7 @@ func (r *httpRemote) fetch(ctx context.Context, skip func(plumbing.Hash) bool, i
 	if err != nil {
 		return head, err
 	}
-	return head, into.receive(ctx, pack, len(heads) == 0)
+	return head, into.receive(ctx, pack)
 }
 
 // head asks for the branch's head, and for the server's capabilities when they are not known or it speaks version 0.

@@ -39,3 +39,11 @@ func serveHTTP(t testing.TB, root string) string {
 	t.Cleanup(server.Close)
 	return server.URL
 }
+
+// withoutVersion2 makes a server of one that knows version 0 of the protocol only.
+func withoutVersion2(h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		req.Header.Del("Git-Protocol")
+		h.ServeHTTP(w, req)
+	})
+}

@@ -153,17 +153,22 @@ func uploadRequest(caps *capability.List, want plumbing.Hash, haves []plumbing.H
 	return b.Bytes(), err
 }
 
-// readUpload returns the pack in the answer to an uploadRequest.
+// readUpload returns the pack in the answer to an uploadRequest. Before it come acknowledgments of what is common, one
+// or several, or a refusal of all.
 func readUpload(r io.Reader) (io.Reader, error) {
 	s := pktline.NewScanner(r)
-	if !s.Scan() {
-		return nil, brokenOff(s.Err())
+	for s.Scan() {
+		line := s.Bytes()
+		switch {
+		case bytes.HasPrefix(line, []byte("ACK ")), bytes.HasPrefix(line, []byte("NAK")):
+		case len(line) > 0 && line[0] <= byte(sideband.ErrorMessage):
+			first := fmt.Sprintf("%04x%s", len(line)+4, line)
+			return sideband.NewDemuxer(sideband.Sideband64k, io.MultiReader(strings.NewReader(first), r)), nil
+		default:
+			return nil, fmt.Errorf("cannot understand the server's answer: %.80q", line)
+		}
 	}
-	line := string(s.Bytes())
-	if !strings.HasPrefix(line, "ACK ") && strings.TrimSpace(line) != "NAK" {
-		return nil, fmt.Errorf("cannot understand the server's answer: %.80q", line)
-	}
-	return sideband.NewDemuxer(sideband.Sideband64k, r), nil
+	return nil, brokenOff(s.Err())
 }
 
 // brokenOff makes the end of the input an error: the scanner takes it for none.

@@ -19,9 +19,9 @@ import (
 // receive reads a pack from a remote into the store. The pack is first written to a file and its checksum found
 // right: the network may be slow or break off, and neither may keep readers waiting or leave half a pack behind.
 //
-// Into an empty store it goes as it is. Into any other its objects go one by one, as git does with small packs: only
+// Into a new store it goes as it is. Into any other its objects go one by one, as git does with small packs: only
 // then may the pack be thin, that is, hold deltas against objects that we have.
-func (s *store) receive(ctx context.Context, from io.Reader, empty bool) error {
+func (s *store) receive(ctx context.Context, from io.Reader) error {
 	spool, err := os.CreateTemp(s.dir, "incoming-*.pack")
 	if err != nil {
 		return inStore(fmt.Errorf("cannot keep the received pack: %w", err))
@@ -41,7 +41,7 @@ func (s *store) receive(ctx context.Context, from io.Reader, empty bool) error {
 	err = s.guard(plumbing.ZeroHash, func() error {
 		in := contextFile{contextReader{ctx, spool}, spool}
 		st := s.stores[0]
-		if empty {
+		if s.bulk {
 			return packfile.UpdateObjectStorage(st, in)
 		}
 		p, err := packfile.NewParserWithStorage(packfile.NewScanner(in), looseWriter{st, s})

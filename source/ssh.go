@@ -85,7 +85,7 @@ func (r *sshRemote) fetch(ctx context.Context, skip func(plumbing.Hash) bool, in
 	if err != nil {
 		return head, run.explain(err)
 	}
-	return head, into.receive(ctx, pack, len(heads) == 0)
+	return head, into.receive(ctx, pack)
 }
 
 // uploadPack is git-upload-pack running on the server.

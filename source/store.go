@@ -20,6 +20,7 @@ import (
 type store struct {
 	*objects
 	dir   string
+	bulk  bool            // it is being made: everything goes into packs
 	loose int             // loose objects
 	fresh []plumbing.Hash // those that were written and not yet made durable
 	marks string          // what the store's files looked like when we last wrote
@@ -61,7 +62,7 @@ func createStore(dir, branch string) (*store, error) {
 			return nil, fmt.Errorf("cannot make the store: %w", err)
 		}
 	}
-	return &store{objects: openObjects(dir), dir: dir}, nil
+	return &store{objects: openObjects(dir), dir: dir, bulk: true}, nil
 }
 
 // openStore opens what createStore made and returns its record.

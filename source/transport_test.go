@@ -1,0 +1,40 @@
+package source
+
+import (
+	"net/http/httptest"
+	"path/filepath"
+	"testing"
+)
+
+// transports lists the ways to reach a repository; each serves a real one.
+var transports = []struct {
+	name    string
+	options func(t testing.TB, r *repo) Options
+}{
+	{"path", func(t testing.TB, r *repo) Options { return Options{URL: r.bare} }},
+	{"file", func(t testing.TB, r *repo) Options { return Options{URL: "file://" + r.bare} }},
+	{"http", func(t testing.TB, r *repo) Options {
+		return Options{URL: serveHTTP(t, filepath.Dir(r.bare)) + "/repo.git"}
+	}},
+	{"http version 0", func(t testing.TB, r *repo) Options {
+		server := httptest.NewServer(withoutVersion2(gitHTTP(t, filepath.Dir(r.bare))))
+		t.Cleanup(server.Close)
+		return Options{URL: server.URL + "/repo.git/"}
+	}},
+	{"ssh", func(t testing.TB, r *repo) Options {
+		d := startSSHD(t)
+		return Options{URL: d.url(r.bare), Auth: d.auth()}
+	}},
+}
+
+// overTransports runs a test against each of them, with a repository of its own.
+func overTransports(t *testing.T, test func(t *testing.T, r *repo, opt Options)) {
+	for _, tr := range transports {
+		t.Run(tr.name, func(t *testing.T) {
+			r := newRepo(t)
+			opt := tr.options(t, r)
+			opt.Dir = t.TempDir()
+			test(t, r, opt)
+		})
+	}
+}
