@@ -3,10 +3,7 @@ package reconcile
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
-	"os"
-	"path/filepath"
 	"sync"
 	"time"
 
@@ -43,9 +40,6 @@ type Loop struct {
 
 // New makes a loop and reads what the last one left.
 func New(o Options) (*Loop, error) {
-	if err := os.MkdirAll(filepath.Dir(o.StateFile), 0o700); err != nil {
-		return nil, fmt.Errorf("cannot keep the agent's state: %w", err)
-	}
 	s, err := loadState(o.StateFile)
 	if err != nil {
 		o.Logger.Warn("the agent begins without its memory", "error", err)
@@ -133,7 +127,7 @@ func (l *Loop) pass(ctx context.Context) time.Time {
 	l.begun = time.Now()
 	facts, err := l.once(ctx, true)
 	l.opts.Metrics.Passed(time.Since(l.begun), err)
-	if err != nil && ctx.Err() == nil {
+	if err != nil && ctx.Err() == nil && !errors.Is(err, errNoRevision) {
 		l.log.Error("pass", "error", err)
 	}
 	l.opts.Publish(facts)

@@ -44,6 +44,9 @@ func (s state) save(file string) error {
 	if err != nil {
 		return fmt.Errorf("cannot write the agent's state: %w", err)
 	}
+	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+		return fmt.Errorf("cannot write the agent's state: %w", err)
+	}
 	f, err := os.CreateTemp(filepath.Dir(file), ".state-*")
 	if err != nil {
 		return fmt.Errorf("cannot write the agent's state: %w", err)

@@ -1,0 +1,224 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/spf13/cobra"
+
+	"github.com/gitvirt/gitvirt/reconcile"
+	"github.com/gitvirt/gitvirt/reconcile/status"
+	"github.com/gitvirt/gitvirt/runner"
+	"github.com/gitvirt/gitvirt/source"
+)
+
+func agentCommand() *cobra.Command {
+	var file string
+	var once bool
+	s := defaults()
+	c := &cobra.Command{
+		Use:   "agent",
+		Short: "Run what the repository says on this host",
+		Long: `Agent follows a branch of the configuration repository and converges this host's libvirt. It ends with SIGTERM, and the
+machines go on. SIGHUP asks the repository at once; the configuration file is read again when it changes.`,
+		Example: `  gitvirt agent --repo https://git.example.org/vms.git --host kvm1
+  gitvirt agent --config /etc/gitvirt/agent.yaml
+  gitvirt agent --repo /srv/vms.git --once`,
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			log := slog.New(slog.NewTextHandler(c.ErrOrStderr(), nil))
+			set, err := load(file, c.Flags())
+			if err != nil {
+				return err
+			}
+			if once {
+				return runOnce(c.Context(), set, log, c.OutOrStdout())
+			}
+			return supervise(c.Context(), set, log, func() (settings, error) { return load(file, c.Flags()) }, configFile(file))
+		},
+	}
+	s.bind(c.Flags())
+	c.Flags().StringVar(&file, "config", "", "the configuration file (default "+defaultConfig+", if there is one)")
+	c.Flags().BoolVar(&once, "once", false, "make one pass; exit with 0 in sync, 1 not in sync, 2 when it could not")
+	return c
+}
+
+// agent is everything that one configuration needs.
+type agent struct {
+	set      settings
+	log      *slog.Logger
+	source   *source.Source
+	runner   *runner.Runner
+	loop     *reconcile.Loop
+	registry *prometheus.Registry
+	server   *status.Server
+}
+
+// newAgent wires an agent. store is the folder of the repository's objects.
+func newAgent(set settings, store string, log *slog.Logger) (*agent, error) {
+	src, err := source.New(source.Options{
+		URL: set.Repo, Branch: set.Branch, Path: set.Path, Dir: store, Auth: set.Auth.source(), Logger: log,
+	})
+	if err != nil {
+		return nil, err
+	}
+	run, err := runner.New(runner.Options{
+		URI: set.Libvirt, Logger: log, ConfigDir: set.LibvirtConfigDir, StateDir: set.LibvirtStateDir,
+	})
+	if err != nil {
+		return nil, errors.Join(err, src.Close())
+	}
+	a := &agent{set: set, log: log, source: src, runner: run, registry: prometheus.NewRegistry()}
+	a.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	a.server = status.NewServer(a.registry, status.Sources{
+		Runtime: a.runtime,
+		Alive:   func() bool { return time.Since(a.loop.Alive()) < 3*set.Interval+time.Minute },
+	})
+	a.loop, err = reconcile.New(reconcile.Options{
+		Host: set.Host, Fleet: set.Fleet, URL: set.Repo, Branch: set.Branch, Interval: set.Interval, Budget: set.RemovalBudget,
+		StateFile: filepath.Join(set.StateDir, "state.json"), Version: version(),
+		Source: src, Runner: libvirt{run, set.DomainType}, Logger: log, Metrics: status.NewMetrics(a.registry),
+		Publish: a.server.Publish,
+		Refused: func(err error) bool { return errors.Is(err, runner.ErrInvalid) },
+	})
+	if err != nil {
+		return nil, errors.Join(err, src.Close())
+	}
+	return a, nil
+}
+
+// libvirt is a runner as the loop takes it.
+type libvirt struct {
+	*runner.Runner
+	domainType string
+}
+
+func (l libvirt) DomainType(ctx context.Context) (string, error) {
+	if l.domainType != "auto" {
+		return l.domainType, nil
+	}
+	c, err := l.Capabilities(ctx)
+	return c.DomainType, err
+}
+
+// run runs the agent until the context ends.
+func (a *agent) run(ctx context.Context, hangup <-chan os.Signal) error {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	listener, err := a.listen()
+	if err != nil {
+		return errors.Join(err, a.source.Close())
+	}
+	if listener != nil {
+		wg.Go(func() { a.serve(ctx, listener) })
+	}
+	wg.Go(func() {
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-hangup:
+				a.loop.Trigger()
+			}
+		}
+	})
+	ended := make(chan error, 1)
+	wg.Go(func() { ended <- a.runner.Run(ctx) })
+	err = a.loop.Run(ctx)
+	stop()
+	return errors.Join(err, <-ended, a.source.Close())
+}
+
+func (a *agent) listen() (net.Listener, error) {
+	if a.set.Listen == "" {
+		return nil, nil
+	}
+	l, err := net.Listen("tcp", a.set.Listen)
+	if err != nil {
+		return nil, fmt.Errorf("cannot listen for metrics and status: %w", err)
+	}
+	a.log.Info("listening", "address", l.Addr().String())
+	return l, nil
+}
+
+// serve answers until the context ends. Nothing it answers waits for libvirt or git.
+func (a *agent) serve(ctx context.Context, l net.Listener) {
+	server := &http.Server{Handler: a.server, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second, IdleTimeout: time.Minute}
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		<-ctx.Done()
+		bound, cancel := context.WithTimeout(context.Background(), time.Second)
+		defer cancel()
+		_ = server.Shutdown(bound) // who still reads after a second is cut off
+		_ = server.Close()
+	})
+	if err := server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+		a.log.Error("metrics and status", "error", err)
+	}
+	wg.Wait()
+}
+
+// runOnce makes one pass.
+func runOnce(ctx context.Context, set settings, log *slog.Logger, out interface{ Write([]byte) (int, error) }) error {
+	a, err := newAgent(set, filepath.Join(set.StateDir, "source"), log)
+	if err != nil {
+		return err
+	}
+	defer a.runner.Close()
+	defer a.source.Close()
+	facts, err := a.loop.Once(ctx)
+	if err != nil {
+		return err
+	}
+	printPlan(out, facts.Plan)
+	switch {
+	case facts.Source.Error != "":
+		return errors.New(facts.Source.Error)
+	case len(facts.Plan.Actions) > 0 || len(facts.Documents.Problems) > 0:
+		return exit(exitDiffers)
+	}
+	return nil
+}
+
+// look reads the repository and libvirt, and changes nothing.
+func look(ctx context.Context, set settings, log *slog.Logger) (status.Facts, error) {
+	dir, err := os.MkdirTemp("", "gitvirt-")
+	if err != nil {
+		return status.Facts{}, fmt.Errorf("cannot make a folder for the repository's objects: %w", err)
+	}
+	defer os.RemoveAll(dir)
+	a, err := newAgent(set, filepath.Join(dir, "source"), log)
+	if err != nil {
+		return status.Facts{}, err
+	}
+	defer a.runner.Close()
+	defer a.source.Close()
+	facts, err := a.loop.Look(ctx)
+	if err == nil && facts.Source.Error != "" {
+		err = errors.New(facts.Source.Error)
+	}
+	return facts, err
+}
+
+func quiet() *slog.Logger { return slog.New(slog.DiscardHandler) }
+
+// hangups are SIGHUPs until stop is called.
+func hangups() (<-chan os.Signal, func()) {
+	c := make(chan os.Signal, 1)
+	signal.Notify(c, syscall.SIGHUP)
+	return c, func() { signal.Stop(c) }
+}

@@ -1,0 +1,115 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/gitvirt/gitvirt/reconcile"
+	"github.com/gitvirt/gitvirt/render"
+	"github.com/gitvirt/gitvirt/render/manifest"
+	"github.com/gitvirt/gitvirt/source"
+)
+
+// documentFlags say where a command reads documents from: a folder as it is, or a branch of a repository.
+type documentFlags struct {
+	dir, repo, branch, path, host, fleet string
+	config                               string
+}
+
+func (d *documentFlags) bind(c *cobra.Command) {
+	s := defaults()
+	f := c.Flags()
+	f.StringVar(&d.dir, "dir", ".", "the folder with the documents, as they are on the disk")
+	f.StringVar(&d.repo, "repo", "", "a repository to read instead of a folder")
+	f.StringVar(&d.branch, "branch", s.Branch, "the branch of the repository")
+	f.StringVar(&d.path, "path", s.Path, "the folder in the repository, or below --dir, that holds the documents")
+	f.StringVar(&d.host, "host", "", "only what concerns this host")
+	f.StringVar(&d.fleet, "fleet", s.Fleet, "the name of all hosts together; UUIDs and MAC addresses are derived from it")
+	f.StringVar(&d.config, "config", "", "the agent's configuration file, for what it says of the repository")
+	c.MarkFlagsMutuallyExclusive("dir", "repo")
+}
+
+// snapshot reads the documents, at a commit if one is named.
+func (d *documentFlags) snapshot(ctx context.Context, commit string) (*source.Snapshot, func(), error) {
+	nothing := func() {}
+	if d.repo == "" && commit == "" {
+		s, err := source.Folder(filepath.Join(d.dir, d.path))
+		return s, nothing, err
+	}
+	var a auth
+	if d.config != "" {
+		s, err := read(d.config)
+		if err != nil {
+			return nil, nothing, err
+		}
+		a = s.Auth
+	}
+	url := d.repo
+	if url == "" {
+		url = d.dir
+	}
+	src, done, err := temporary(source.Options{URL: url, Branch: d.branch, Path: d.path, Auth: a.source(), Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		return nil, nothing, err
+	}
+	s, err := src.Fetch(ctx)
+	if err == nil && commit != "" {
+		s, err = src.At(ctx, commit)
+	}
+	if err != nil {
+		done()
+		return nil, nothing, err
+	}
+	return s, done, nil
+}
+
+// temporary is a source with a store of its own: the agent's belongs to the agent.
+func temporary(o source.Options) (*source.Source, func(), error) {
+	dir, err := os.MkdirTemp("", "gitvirt-")
+	if err != nil {
+		return nil, nil, fmt.Errorf("cannot make a folder for the repository's objects: %w", err)
+	}
+	o.Dir = filepath.Join(dir, "source")
+	src, err := source.New(o)
+	if err != nil {
+		return nil, nil, errors.Join(err, os.RemoveAll(dir))
+	}
+	return src, func() { _ = errors.Join(src.Close(), os.RemoveAll(dir)) }, nil
+}
+
+// view reads a snapshot's documents and completes the instances of the host, or of all.
+func (d *documentFlags) view(s *source.Snapshot, domainType string) (reconcile.View, error) {
+	documents := reconcile.NewDocuments()
+	set, err := documents.Read(s)
+	if err != nil {
+		return reconcile.View{}, err
+	}
+	o := render.Options{Fleet: d.fleet, DomainType: domainType}
+	v := documents.View(s, set, nil, "", d.host, o)
+	v.Problems = append(v.Problems, unplaced(s, set, o)...)
+	return v, nil
+}
+
+// unplaced checks the configs that no run state speaks of.
+func unplaced(s *source.Snapshot, set *manifest.Set, o render.Options) []manifest.Problem {
+	placed := map[string]bool{}
+	for _, r := range set.RunStates {
+		placed[r.ConfigName()] = true
+	}
+	var problems []manifest.Problem
+	for _, name := range slices.Sorted(maps.Keys(set.Configs)) {
+		if !placed[name] {
+			_, bad := render.Unplaced(set, name, o)
+			problems = append(problems, reconcile.Locate(s, set, bad)...)
+		}
+	}
+	return problems
+}

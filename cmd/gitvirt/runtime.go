@@ -1,0 +1,47 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/gitvirt/gitvirt/reconcile"
+	"github.com/gitvirt/gitvirt/reconcile/status"
+	"github.com/gitvirt/gitvirt/render"
+	"github.com/gitvirt/gitvirt/render/manifest"
+)
+
+// runtime completes a config as of a commit, or of the revision in force.
+func (a *agent) runtime(ctx context.Context, config, revision string) (status.Instance, error) {
+	s := a.source.Last()
+	if revision != "" {
+		var err error
+		if s, err = a.source.At(ctx, revision); err != nil {
+			return status.Instance{}, fmt.Errorf("%w: %w", status.ErrNotFound, err)
+		}
+	}
+	if s == nil {
+		return status.Instance{}, fmt.Errorf("%w: there is no revision yet", status.ErrNotFound)
+	}
+	documents := reconcile.NewDocuments()
+	set, err := documents.Read(s)
+	if err != nil {
+		return status.Instance{}, err
+	}
+	o := render.Options{Fleet: a.set.Fleet, Revision: s.Commit}
+	for name, r := range set.RunStates {
+		if r.ConfigName() == config && (name == config || set.RunStates[config] == nil) {
+			return rendered(render.Named(set, name, o))
+		}
+	}
+	if set.Configs[config] == nil {
+		return status.Instance{}, fmt.Errorf("%w: there is no config %q in revision %.12s", status.ErrNotFound, config, s.Commit)
+	}
+	return rendered(render.Unplaced(set, config, o))
+}
+
+func rendered(i *render.Instance, problems []manifest.Problem) (status.Instance, error) {
+	if i == nil {
+		return status.Instance{}, fmt.Errorf("cannot complete it: %s", problems[0])
+	}
+	return status.Rendered(i), nil
+}

@@ -1,0 +1,145 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+	"go.yaml.in/yaml/v3"
+
+	"github.com/gitvirt/gitvirt/source"
+)
+
+// defaultConfig is read when it is there and no other is named.
+const defaultConfig = "/etc/gitvirt/agent.yaml"
+
+// settings are an agent's: built-in defaults, then its file, then its flags.
+type settings struct {
+	Repo          string        `yaml:"repo"`
+	Branch        string        `yaml:"branch"`
+	Path          string        `yaml:"path"`
+	Host          string        `yaml:"host"`
+	Fleet         string        `yaml:"fleet"`
+	Libvirt       string        `yaml:"libvirt"`
+	DomainType    string        `yaml:"domainType"`
+	StateDir      string        `yaml:"stateDir"`
+	Interval      time.Duration `yaml:"interval"`
+	Listen        string        `yaml:"listen"`
+	RemovalBudget int           `yaml:"removalBudget"`
+	Auth          auth          `yaml:"auth"`
+	// LibvirtConfigDir and LibvirtStateDir are where libvirt keeps its domains' XML, when that cannot be told from the
+	// URI.
+	LibvirtConfigDir string `yaml:"libvirtConfigDir"`
+	LibvirtStateDir  string `yaml:"libvirtStateDir"`
+}
+
+// auth is how the remote is spoken to; only the file has it.
+type auth struct {
+	SSHKeyFile        string `yaml:"sshKeyFile"`
+	SSHKnownHostsFile string `yaml:"sshKnownHostsFile"`
+	TokenFile         string `yaml:"tokenFile"`
+	CAFile            string `yaml:"caFile"`
+}
+
+func defaults() settings {
+	host, err := os.Hostname()
+	if err != nil {
+		host = "" // asked for below
+	}
+	return settings{
+		Branch: source.DefaultBranch, Path: ".", Host: host, Fleet: "default", Libvirt: "qemu:///system", DomainType: "auto",
+		StateDir: "/var/lib/gitvirt", Interval: time.Minute, Listen: "127.0.0.1:9177", RemovalBudget: 3,
+	}
+}
+
+// bind makes each setting that may be one a flag. Flags are named as the file's keys, in the command line's spelling.
+func (s *settings) bind(f *pflag.FlagSet) {
+	f.StringVar(&s.Repo, "repo", s.Repo, "the configuration repository: a path, file://, https://, ssh:// or user@host:path")
+	f.StringVar(&s.Branch, "branch", s.Branch, "the branch to follow")
+	f.StringVar(&s.Path, "path", s.Path, "the folder of the repository that holds the documents")
+	f.StringVar(&s.Host, "host", s.Host, "the name that this host goes by in run states")
+	f.StringVar(&s.Fleet, "fleet", s.Fleet, "the name of all hosts together; UUIDs and MAC addresses are derived from it")
+	f.StringVar(&s.Libvirt, "libvirt", s.Libvirt, "libvirt's URI")
+	f.StringVar(&s.DomainType, "domain-type", s.DomainType, "kvm, qemu, or auto: kvm where the host can")
+	f.StringVar(&s.StateDir, "state-dir", s.StateDir, "the folder for what the agent keeps")
+	f.DurationVar(&s.Interval, "interval", s.Interval, "how often the repository is asked for news")
+	f.StringVar(&s.Listen, "listen", s.Listen, "the address of metrics and status; empty for none")
+	f.StringVar(&s.LibvirtConfigDir, "libvirt-config-dir", s.LibvirtConfigDir, "where libvirt keeps its domains' XML, if not in its usual place")
+	f.StringVar(&s.LibvirtStateDir, "libvirt-state-dir", s.LibvirtStateDir, "where libvirt keeps its running domains' status, if not in its usual place")
+}
+
+// read reads an agent's file over the defaults; without a name the usual one, if it is there.
+func read(file string) (settings, error) {
+	s := defaults()
+	f, err := os.Open(configFile(file))
+	if errors.Is(err, fs.ErrNotExist) && file == "" {
+		return s, nil
+	}
+	if err != nil {
+		return s, fmt.Errorf("cannot read the agent's configuration: %w", err)
+	}
+	defer f.Close()
+	d := yaml.NewDecoder(f)
+	d.KnownFields(true)
+	if err := d.Decode(&s); err != nil && !errors.Is(err, io.EOF) {
+		return s, fmt.Errorf("cannot read the agent's configuration %s: %s", f.Name(), plain(err))
+	}
+	return s, nil
+}
+
+// load is the agent's file, with the flags that were given over it.
+func load(file string, flags *pflag.FlagSet) (settings, error) {
+	s, err := read(file)
+	if err != nil {
+		return s, err
+	}
+	// The flags that were given are set once more, on what the file says.
+	again := pflag.NewFlagSet("", pflag.ContinueOnError)
+	s.bind(again)
+	var bad error
+	flags.Visit(func(flag *pflag.Flag) {
+		if again.Lookup(flag.Name) != nil {
+			bad = errors.Join(bad, again.Set(flag.Name, flag.Value.String()))
+		}
+	})
+	return s, errors.Join(bad, s.validate())
+}
+
+// plain takes the names of Go's types out of the decoder's words.
+func plain(err error) string {
+	s := strings.TrimPrefix(err.Error(), "yaml: ")
+	s = strings.ReplaceAll(s, "not found in type main.settings", "is not known")
+	return strings.ReplaceAll(s, "not found in type main.auth", "is not known in auth")
+}
+
+func (s settings) validate() error {
+	var errs []error
+	if s.Repo == "" {
+		errs = append(errs, errors.New("no repository: say --repo, or repo in the configuration file"))
+	}
+	if s.Host == "" {
+		errs = append(errs, errors.New("no name for this host: say --host, or host in the configuration file"))
+	}
+	if s.DomainType != "auto" && s.DomainType != "kvm" && s.DomainType != "qemu" {
+		errs = append(errs, fmt.Errorf("domain type %q: say kvm, qemu or auto", s.DomainType))
+	}
+	if s.Interval < time.Second {
+		errs = append(errs, fmt.Errorf("interval %v: say a second or more", s.Interval))
+	}
+	if s.RemovalBudget < 1 {
+		errs = append(errs, fmt.Errorf("removalBudget %d: say 1 or more", s.RemovalBudget))
+	}
+	if s.StateDir == "" {
+		errs = append(errs, errors.New("no folder for what the agent keeps: say --state-dir"))
+	}
+	return errors.Join(errs...)
+}
+
+func (a auth) source() source.Auth {
+	return source.Auth{SSHKeyFile: a.SSHKeyFile, SSHKnownHostsFile: a.SSHKnownHostsFile, TokenFile: a.TokenFile, CAFile: a.CAFile}
+}
