@@ -65,38 +65,44 @@ func call[T any](ctx context.Context, on caller, limit time.Duration, w watcher,
 		end()
 		return none, err
 	}
+	// The deadline also holds for a call that nobody waits for any more, because its context has ended.
+	missed := make(chan struct{})
+	timer := time.AfterFunc(limit, func() {
+		mu.Lock()
+		defer mu.Unlock()
+		if over {
+			return
+		}
+		late = true
+		on.late.Add(1)
+		on.pool.retire(c)
+		if w.late != nil {
+			w.late()
+		}
+		close(missed)
+	})
 	done := make(chan result, 1)
 	started := on.work.start(func() {
 		value, err := f(c.lv)
-		on.pool.put(c)
+		timer.Stop()
 		end()
+		on.pool.put(c)
 		done <- result{value, err}
 	})
 	if !started {
-		on.pool.put(c)
+		timer.Stop()
 		end()
+		on.pool.put(c)
 		return none, errClosed
 	}
-	timer := time.NewTimer(limit)
-	defer timer.Stop()
 	select {
 	case r := <-done:
 		return r.value, classify(r.err)
 	case <-ctx.Done():
 		return none, context.Cause(ctx)
-	case <-timer.C:
+	case <-missed:
+		return none, errLate{limit}
 	}
-	on.pool.retire(c)
-	mu.Lock()
-	defer mu.Unlock()
-	if !over {
-		late = true
-		on.late.Add(1)
-		if w.late != nil {
-			w.late()
-		}
-	}
-	return none, errLate{limit}
 }
 
 // read makes a call that asks.

@@ -12,7 +12,6 @@ import (
 	"github.com/gitvirt/gitvirt/reconcile/plan"
 	"github.com/gitvirt/gitvirt/render/metadata"
 	"github.com/gitvirt/gitvirt/runner"
-	"github.com/gitvirt/gitvirt/runner/sandbox"
 	"github.com/gitvirt/gitvirt/test/proxy"
 	"github.com/gitvirt/gitvirt/test/sandboxtest"
 )
@@ -228,5 +227,3 @@ func TestDaemonWithoutAnswer(t *testing.T) {
 		t.Errorf("it was asked for the list %d times, though it answered none", n)
 	}
 }
-
-var _ = sandbox.Options{}

@@ -3,7 +3,6 @@ package runner_test
 import (
 	"context"
 	"fmt"
-	"io"
 	"log/slog"
 	"runtime"
 	"strings"
@@ -18,7 +17,6 @@ import (
 	"github.com/gitvirt/gitvirt/runner"
 	"github.com/gitvirt/gitvirt/runner/sandbox"
 	"github.com/gitvirt/gitvirt/test/proxy"
-	"github.com/gitvirt/gitvirt/test/sandboxtest"
 )
 
 // soon is when something that must happen has happened, on a machine that is busy with other tests.
@@ -165,25 +163,33 @@ func virsh(t testing.TB, s *sandbox.Sandbox, args ...string) string {
 // freeze stops a domain's QEMU, as storage that hangs does.
 func freeze(t testing.TB, s *sandbox.Sandbox, name string) (thaw func()) {
 	t.Helper()
+	pid := signal(t, s, name, syscall.SIGSTOP)
+	return func() {
+		if err := syscall.Kill(pid, syscall.SIGCONT); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// kill ends a domain's QEMU, as a crash does.
+func kill(t testing.TB, s *sandbox.Sandbox, name string) { signal(t, s, name, syscall.SIGKILL) }
+
+func signal(t testing.TB, s *sandbox.Sandbox, name string, signal syscall.Signal) (pid int) {
+	t.Helper()
 	all, err := s.QEMUs()
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, q := range all {
-		if q.Domain != name {
-			continue
-		}
-		if err := syscall.Kill(q.PID, syscall.SIGSTOP); err != nil {
-			t.Fatal(err)
-		}
-		return func() {
-			if err := syscall.Kill(q.PID, syscall.SIGCONT); err != nil {
-				t.Error(err)
+		if q.Domain == name {
+			if err := syscall.Kill(q.PID, signal); err != nil {
+				t.Fatal(err)
 			}
+			return q.PID
 		}
 	}
 	t.Fatalf("domain %s has no QEMU", name)
-	return nil
+	return 0
 }
 
 // leaked are the stacks of goroutines that a runner began, or go-libvirt for it.
@@ -211,8 +217,3 @@ func (w testWriter) Write(b []byte) (int, error) {
 	w.t.Logf("%s", strings.TrimSpace(string(b)))
 	return len(b), nil
 }
-
-var (
-	_ io.Writer = testWriter{}
-	_           = sandboxtest.Start
-)

@@ -43,10 +43,11 @@ func (r *Runner) destroy(ctx context.Context, s plan.Step) error {
 	return r.unless(ctx, s, gone(err), func(state libvirt.DomainState) bool { return state == libvirt.DomainShutoff })
 }
 
-// suspend pauses the vCPUs. Libvirt does nothing if they are.
+// suspend pauses the vCPUs. QEMU's driver does nothing if they are paused, the test driver refuses it.
 func (r *Runner) suspend(ctx context.Context, s plan.Step) error {
-	return r.change(ctx, change{step: s, limit: r.opts.Deadlines.Change, monitor: true,
+	err := r.change(ctx, change{step: s, limit: r.opts.Deadlines.Change, monitor: true,
 		f: func(lv *libvirt.Libvirt, d libvirt.Domain) error { return lv.DomainSuspend(d) }})
+	return r.unless(ctx, s, err, func(state libvirt.DomainState) bool { return state == libvirt.DomainPaused })
 }
 
 // resume runs the vCPUs. Libvirt refuses it if they do.
@@ -57,9 +58,9 @@ func (r *Runner) resume(ctx context.Context, s plan.Step) error {
 }
 
 // unless takes "operation invalid", with which libvirt refuses to start what runs and to stop what does not, for
-// success if the domain's state is fine.
+// success if the domain's state is fine. The test driver says "internal error" for the same.
 func (r *Runner) unless(ctx context.Context, s plan.Step, err error, fine func(libvirt.DomainState) bool) error {
-	if code(err) != libvirt.ErrOperationInvalid {
+	if c := code(err); c != libvirt.ErrOperationInvalid && c != libvirt.ErrInternalError {
 		return err
 	}
 	dom, parsed := domain(s)
