@@ -92,8 +92,14 @@ func (r *repo) importCommit(message string, pairs ...string) string {
 	for i := 0; i < len(pairs); i += 2 {
 		fmt.Fprintf(&in, "M 644 inline %s\ndata %d\n%s\n", pairs[i], len(pairs[i+1]), pairs[i+1])
 	}
-	cmd := gitCommand(context.Background(), r.bare, "fast-import", "--quiet")
-	cmd.Stdin = &in
+	return r.fastImport(in.String())
+}
+
+// fastImport runs git fast-import in the bare repository and returns main's new head.
+func (r *repo) fastImport(stream string) string {
+	r.t.Helper()
+	cmd := gitCommand(context.Background(), r.bare, "fast-import", "--quiet", "--force")
+	cmd.Stdin = strings.NewReader(stream)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		r.t.Fatalf("git fast-import: %v\n%s", err, out)
 	}

@@ -39,3 +39,14 @@ func (r rules) leftOut(path []string, isDir bool) bool {
 	}
 	return len(r.patterns) > 0 && gitignore.NewMatcher(r.patterns).Match(path, isDir)
 }
+
+// without returns the rules without those that leave out the folder: what was asked for by name is not ignored.
+func (r rules) without(dir []string) rules {
+	var rest []gitignore.Pattern
+	for _, p := range r.patterns {
+		if p.Match(dir, true) != gitignore.Exclude {
+			rest = append(rest, p)
+		}
+	}
+	return rules{rest, r.key}
+}

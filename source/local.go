@@ -136,6 +136,9 @@ func readRef(dir string, ref plumbing.ReferenceName) (plumbing.Hash, error) {
 			continue
 		}
 		if !plumbing.IsHash(value) {
+			if err := checkFormat(dir); err != nil {
+				return plumbing.ZeroHash, err
+			}
 			return plumbing.ZeroHash, fmt.Errorf("cannot read %s of %s: it holds no object name", ref, dir)
 		}
 		return plumbing.NewHash(value), nil

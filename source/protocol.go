@@ -110,12 +110,11 @@ func readAdvertised(r io.Reader, ref plumbing.ReferenceName) (plumbing.Hash, *ca
 		if errors.Is(err, packp.ErrEmptyAdvRefs) {
 			return plumbing.ZeroHash, nil, fmt.Errorf("%w: it is empty", ErrBranchGone)
 		}
-		return plumbing.ZeroHash, nil, err
-	}
-	for _, format := range ar.Capabilities.Get(capability.ObjectFormat) {
-		if format != "sha1" {
-			return plumbing.ZeroHash, nil, errSHA256
+		// The decoder stumbles over the longer names and repeats the line.
+		if strings.Contains(err.Error(), "object-format=sha256") {
+			err = errSHA256
 		}
+		return plumbing.ZeroHash, nil, err
 	}
 	if len(ar.Shallows) > 0 {
 		return plumbing.ZeroHash, nil, errShallowRemote

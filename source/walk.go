@@ -50,6 +50,7 @@ func (w *walker) walk(tree plumbing.Hash, path string, former *folder) (*folder,
 		if r, err = w.rules(r, dirs[:i], entries); err != nil {
 			return nil, err
 		}
+		r = r.without(dirs[:i+1])
 		next := plumbing.ZeroHash
 		for _, e := range entries {
 			if e.name == name && e.kind == kindFolder {
@@ -135,8 +136,13 @@ func (w *walker) folder(hash plumbing.Hash, path []string, r rules, leftOut bool
 
 func (w *walker) file(e treeEntry, path []string, out bool, was *item) (Entry, error) {
 	counts := !out && e.kind == kindFile
-	if was != nil && was.hash == e.hash && counts == (was.entry.Path != "") {
-		return was.entry, nil
+	if was != nil && was.hash == e.hash { // it was read before
+		if !counts {
+			return Entry{}, nil
+		}
+		if was.entry.Path != "" {
+			return was.entry, nil
+		}
 	}
 	if err := w.ctx.Err(); err != nil {
 		return Entry{}, err

@@ -92,6 +92,11 @@ func watchAll(w *fsnotify.Watcher, path string, ref plumbing.ReferenceName) erro
 		if wanted, err = watchDown(w, dir, filepath.Join(dir, filepath.Dir(filepath.FromSlash(ref.String())))); err != nil {
 			return err
 		}
+		// A work tree that is moved away takes its .git along, which notices nothing.
+		if err := w.Add(path); err != nil && !missingFile(err) {
+			return err
+		}
+		wanted = append(wanted, path)
 	}
 	// A folder that others write to a lot must not keep us busy for longer than needed.
 	for _, old := range w.WatchList() {
