@@ -1,0 +1,95 @@
+package test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/gitvirt/gitvirt/test/proxy"
+)
+
+// TestKilledAtEveryStep kills the agent (SIGKILL) before and after each write of a plan that creates, stages, restarts and
+// removes. The next passes converge, no disk is lost, and then there is nothing more to write.
+func TestKilledAtEveryStep(t *testing.T) {
+	h := newHost(t)
+	paused := "state: Paused"
+	before := []string{
+		machineDoc("staged", "", "16Mi", "root"), runDoc("staged", paused),
+		machineDoc("restarted", "", "16Mi", "root"), runDoc("restarted", paused),
+		machineDoc("removed", "", "16Mi", "root"), runDoc("removed", paused),
+	}
+	const let = "Change\n\nGitvirt-Allow-Removals: 9\n"
+	const revert = "Back\n\nGitvirt-Allow-Removals: 9\n"
+	kills := 0
+	for at := 0; ; at++ {
+		struck := false
+		for _, when := range []proxy.Moment{proxy.Before, proxy.After} {
+			h.push(revert, before...)
+			h.converge()
+			// Run numbers only grow, so each round restarts once more.
+			after := []string{
+				machineDoc("staged", "", "20Mi", "root", "more"), runDoc("staged", paused),
+				machineDoc("restarted", "", "24Mi", "root"), runDoc("restarted", fmt.Sprintf("%s, run: %d", paused, 10*at+int(when)+2)),
+				machineDoc("created", "", "16Mi", "root"), runDoc("created", paused),
+			}
+			h.push(let, after...)
+			c := h.command("agent", "--once")
+			c.Stdout, c.Stderr = h.log, h.log
+			fault := h.proxy.Inject(proxy.Fault{Nth: at, When: when, Action: func(proxy.Call) proxy.Verdict {
+				_ = c.Process.Kill()
+				return proxy.Cut
+			}})
+			if err := c.Start(); err != nil {
+				t.Fatal(err)
+			}
+			_ = c.Wait()
+			fault.Remove()
+			select {
+			case <-fault.Fired():
+				struck = true
+				kills++
+			default:
+			}
+			h.converge()
+			h.check(t, "staged", "restarted", "created")
+			for _, file := range []string{"staged.root", "staged.more", "restarted.root", "removed.root", "created.root"} {
+				if _, err := os.Stat(filepath.Join(h.sandbox.PoolDir(), file+".qcow2")); err != nil {
+					t.Errorf("killed at write %d: %v", at, err)
+				}
+			}
+			if t.Failed() {
+				t.Fatalf("killed at write %d (%v)", at, fault.Call().Procedure)
+			}
+			h.proxy.Reset()
+			if code := h.once(); code != 0 || len(h.proxy.Writes()) != 0 {
+				t.Fatalf("killed at write %d: another pass ended with %d and wrote %v", at, code, proxy.Names(h.proxy.Writes()))
+			}
+			before = slices.Clone(before)
+			before[3] = runDoc("restarted", fmt.Sprintf("%s, run: %d", paused, 10*at+int(when)+2))
+		}
+		if !struck {
+			break
+		}
+	}
+	if kills < 20 {
+		t.Errorf("only %d kills: is the plan what it was?", kills)
+	}
+	t.Logf("%d kills", kills)
+}
+
+// check says whether exactly these domains are there, all of them paused.
+func (h *host) check(t *testing.T, names ...string) {
+	t.Helper()
+	got := strings.Fields(h.virsh("list", "--all", "--name"))
+	slices.Sort(got)
+	slices.Sort(names)
+	if !slices.Equal(got, names) {
+		t.Errorf("domains = %v, want %v", got, names)
+	}
+	if paused := strings.Fields(h.virsh("list", "--state-paused", "--name")); len(paused) != len(names) {
+		t.Errorf("paused = %v, want %v", paused, names)
+	}
+}
