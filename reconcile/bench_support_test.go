@@ -52,7 +52,7 @@ func (r *repository) commit(t *testing.T, documents string, allowed int) {
 	r.commits[name], r.head = s, s
 }
 
-func (r *repository) Load(context.Context) (*source.Snapshot, error) { return r.Fetch(nil) }
+func (r *repository) Load(ctx context.Context) (*source.Snapshot, error) { return r.Fetch(ctx) }
 func (r *repository) Fetch(context.Context) (*source.Snapshot, error) {
 	if r.err != nil {
 		return nil, r.err

@@ -92,10 +92,3 @@ func (c *crew) take() []result {
 	c.results = nil
 	return results
 }
-
-// working says how many instances are being worked at.
-func (c *crew) working() int {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return len(c.busy)
-}

@@ -24,7 +24,7 @@ type Instance struct {
 	Adopt          bool
 	GraceSeconds   int64
 
-	// Spec is the complete template spec. It holds secrets: show Public() of it.
+	// Spec is the complete template spec. It holds secrets: Public shows it without.
 	Spec manifest.InstanceSpec
 	// Volumes are what must be on the host before the domain starts, in the spec's order.
 	Volumes []Volume

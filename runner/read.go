@@ -56,7 +56,8 @@ func (o *observation) readDomain(ctx context.Context, d libvirt.Domain) (*entry,
 	return e, nil
 }
 
-// readInto reads what there is to know of a domain. The files are looked at first, so that a change during the reading
+// readInto reads what there is to know of a domain, passwords too: a domain that is defined again from XML without them
+// loses them. The files are looked at first, so that a change during the reading
 // shows at the next look.
 func (o *observation) readInto(ctx context.Context, e *entry, d libvirt.Domain) error {
 	if o.r.calls.unread(e.domain.UUID) {
@@ -78,7 +79,7 @@ func (o *observation) readInto(ctx context.Context, e *entry, d libvirt.Domain) 
 		o.r.log.Warn("cannot read the record of a domain, so it counts as nobody's", "domain", d.Name, "error", err)
 	}
 	if e.domain.Active() {
-		xml, err := o.xml(ctx, d, 0)
+		xml, err := o.xml(ctx, d, libvirt.DomainXMLSecure)
 		if err != nil {
 			return err
 		}
@@ -88,7 +89,7 @@ func (o *observation) readInto(ctx context.Context, e *entry, d libvirt.Domain) 
 		e.domain.Live = text(xml, old.Live, problem)
 	}
 	if e.domain.Persistent {
-		xml, err := o.xml(ctx, d, libvirt.DomainXMLInactive)
+		xml, err := o.xml(ctx, d, libvirt.DomainXMLInactive|libvirt.DomainXMLSecure)
 		if err != nil {
 			return err
 		}

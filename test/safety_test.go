@@ -188,3 +188,41 @@ func TestRule12AScrapeWaitsForNobody(t *testing.T) {
 	}
 	h.instance("web", "is shown", phase(plan.PhasePaused))
 }
+
+// TestPasswordsAreKeptAndNotShown: a password in domainXML is no perpetual difference, an edit elsewhere does not lose it, and
+// nobody sees it.
+func TestPasswordsAreKeptAndNotShown(t *testing.T) {
+	h := newHost(t)
+	with := func(memory, password string) string {
+		return machineDoc("web", "", memory) + `      domainXML: "<domain><devices><graphics type='vnc' port='-1' autoport='yes' passwd='` + password + `'/></devices></domain>"` + "\n"
+	}
+	h.push("One", with("16Mi", "geheim1"), runDoc("web", "state: Paused"))
+	h.converge()
+	h.proxy.Reset()
+	if code := h.once(); code != 0 || len(h.proxy.Writes()) != 0 {
+		t.Errorf("another pass ended with %d and wrote %v", code, proxy.Names(h.proxy.Writes()))
+	}
+	secure := func() string { return h.virsh("dumpxml", "--inactive", "--security-info", "web") }
+	h.push("Two", with("20Mi", "geheim1"), runDoc("web", "state: Paused"))
+	h.converge()
+	if !strings.Contains(secure(), "passwd='geheim1'") {
+		t.Errorf("the password is lost:\n%s", secure())
+	}
+	h.push("Three", with("20Mi", "geheim2"), runDoc("web", "state: Paused"))
+	h.agent()
+	staged := h.instance("web", "has staged changes", func(i status.Instance) bool { return len(i.Status.Staged) > 1 })
+	if !strings.Contains(secure(), "passwd='geheim2'") {
+		t.Errorf("the password is not changed:\n%s", secure())
+	}
+	shown := fmt.Sprintf("%+v", staged.Status) + h.log.String() + h.virsh("dumpxml", "--inactive", "web")
+	for _, path := range []string{"/", "/metrics", "/api/v1alpha1/plan", "/api/v1alpha1/events", "/api/v1alpha1/instances", "/api/v1alpha1/configs/web/runtime"} {
+		var page string
+		if _, err := h.get(path, &page); err != nil {
+			t.Error(err)
+		}
+		shown += page
+	}
+	if strings.Contains(shown, "geheim") {
+		t.Errorf("a password is shown")
+	}
+}

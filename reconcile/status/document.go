@@ -145,7 +145,7 @@ func Rendered(i *render.Instance) Instance {
 	if i.Revision != "" {
 		out.Metadata.Annotations["gitvirt.io/revision"] = i.Revision
 	}
-	out.Spec = manifest.Public(i.Spec)
+	out.Spec = i.Public()
 	out.Status = InstanceStatus{Phase: plan.PhasePending, Desired: string(i.State), Host: i.Host, Revision: Revisions{Desired: i.Revision}, Conditions: []Condition{}}
 	return out
 }
