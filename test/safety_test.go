@@ -208,8 +208,9 @@ func TestPasswordsAreKeptAndNotShown(t *testing.T) {
 	if !strings.Contains(secure(), "passwd='geheim1'") {
 		t.Errorf("the password is lost:\n%s", secure())
 	}
-	h.push("Three", with("20Mi", "geheim2"), runDoc("web", "state: Paused"))
+	three := h.push("Three", with("20Mi", "geheim2"), runDoc("web", "state: Paused"))
 	h.agent()
+	h.settled(three)
 	staged := h.instance("web", "has staged changes", func(i status.Instance) bool { return len(i.Status.Staged) > 1 })
 	if !strings.Contains(secure(), "passwd='geheim2'") {
 		t.Errorf("the password is not changed:\n%s", secure())
