@@ -31,7 +31,8 @@ var layers = []layer{
 	{"reconcile/plan/...", []string{"render/..."}},
 	{"reconcile/status/...", []string{"reconcile/plan", "render/..."}},
 	{"reconcile/...", []string{"render/...", "source"}},
-	{"cmd/...", []string{"reconcile/...", "render/...", "runner/...", "source/..."}},
+	{"examples/...", nil},
+	{"cmd/...", []string{"examples", "reconcile/...", "render/...", "runner/...", "source/..."}},
 	{"test/...", []string{"cmd/...", "reconcile/...", "render/...", "runner/...", "source/..."}},
 }
 
