@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+	"runtime"
+	"strings"
 	"testing"
 	"time"
 )
@@ -89,6 +91,58 @@ func BenchmarkPush(b *testing.B) {
 		b.Fatal(err)
 	}
 	report(b, ours, floor)
+}
+
+// BenchmarkLarge takes over a commit that changes 1 of 100,000 documents, beside git fetch and git diff --name-only.
+func BenchmarkLarge(b *testing.B) {
+	r := newRepo(b)
+	var files []string
+	for host := range 1000 {
+		for doc := range 100 {
+			path := fmt.Sprintf("hosts/kvm%d/vm%d.yaml", host, doc)
+			files = append(files, path, strings.Repeat("# "+path+"\n", 40))
+		}
+	}
+	r.importCommit("Many", files...)
+	for _, kind := range []string{"local", "http"} {
+		b.Run(kind, func(b *testing.B) {
+			url := r.bare
+			if kind == "http" {
+				url = serveHTTP(b, filepath.Dir(r.bare)) + "/repo.git"
+			}
+			s := newSource(b, Options{URL: url})
+			start := time.Now()
+			fetch(b, s)
+			first := time.Since(start)
+			clone := filepath.Join(b.TempDir(), "clone.git")
+			start = time.Now()
+			git(b, r.dir, "clone", "-q", "--bare", "--no-local", url, clone)
+			firstFloor := time.Since(start)
+			var ours, floor time.Duration
+			n := 0
+			for b.Loop() {
+				n++
+				hash := r.importCommit("Change", "hosts/kvm77/vm7.yaml", fmt.Sprintf("name: %d %s\n", n, time.Now()))
+				start := time.Now()
+				if snap := fetch(b, s); snap.Commit != hash || len(snap.Entries) != 100_004 {
+					b.Fatalf("%s, %d files", snap.Commit, len(snap.Entries))
+				}
+				ours += time.Since(start)
+				start = time.Now()
+				git(b, clone, "fetch", "-q", "origin", "+main:main")
+				git(b, clone, "diff", "--name-only", hash+"^", hash)
+				floor += time.Since(start)
+			}
+			report(b, ours, floor)
+			var m runtime.MemStats
+			runtime.GC()
+			runtime.ReadMemStats(&m)
+			b.ReportMetric(float64(m.HeapAlloc)/(1<<20), "heap-MiB")
+			b.ReportMetric(float64(m.Sys)/(1<<20), "peak-MiB")
+			b.ReportMetric(float64(first)/float64(firstFloor), "first-ratio")
+			b.ReportMetric(first.Seconds(), "first-s")
+		})
+	}
 }
 
 func report(b *testing.B, ours, floor time.Duration) {

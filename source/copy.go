@@ -21,7 +21,8 @@ const (
 // needs no git binary, and no walk over the whole history to find what is new: what is copied goes in an order in
 // which each object comes after all that it leads to, so what the store has, it has with all that it leads to.
 func (s *store) copyFrom(ctx context.Context, from *objects, shallow map[plumbing.Hash]bool, tips ...plumbing.Hash) error {
-	c := &copier{ctx: ctx, to: s, from: from, seen: map[plumbing.Hash]struct{}{}}
+	c := &copier{ctx: ctx, to: s, from: from, seen: map[plumbing.Hash]struct{}{}, all: s.empty}
+	s.empty = false
 	commits, err := c.missingCommits(shallow, tips)
 	if err != nil {
 		return err
@@ -45,6 +46,7 @@ type copier struct {
 	seen  map[plumbing.Hash]struct{}
 	queue []queued
 	bytes int64
+	all   bool // the store lacks all
 }
 
 type queued struct {
@@ -100,7 +102,7 @@ func (c *copier) wanted(hash plumbing.Hash) bool {
 		return false
 	}
 	c.seen[hash] = struct{}{}
-	return !c.to.has(hash)
+	return c.all || !c.to.has(hash)
 }
 
 func (c *copier) tree(hash plumbing.Hash) error {

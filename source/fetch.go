@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime/debug"
 	"strings"
 	"time"
 
@@ -29,6 +30,7 @@ func (s *Source) load(ctx context.Context) (*Snapshot, error) {
 	}
 	s.use(st)
 	s.last.Store(snap)
+	debug.FreeOSMemory()
 	return snap, nil
 }
 
@@ -118,7 +120,7 @@ func (s *Source) revision(ctx context.Context, st *store, head, previous plumbin
 		Commit:  head.String(),
 		Branch:  s.opt.Branch,
 		Time:    commit.Committer.When,
-		Entries: root.entries(nil),
+		Entries: root.entries(),
 		Allowed: adv.allowed,
 		Forced:  adv.forced,
 		root:    root,

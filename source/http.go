@@ -32,6 +32,7 @@ type httpRemote struct {
 	ref    plumbing.ReferenceName
 	auth   Auth
 	client *http.Client
+	poll   time.Duration
 
 	base string // where the server told us to go; at, unless it redirected
 	v2   bool
@@ -41,7 +42,7 @@ func newHTTPRemote(at location, ref plumbing.ReferenceName, auth Auth) (*httpRem
 	if auth.TokenFile != "" && at.scheme == "http" && !at.loopback() {
 		return nil, fmt.Errorf("the token would travel unencrypted to %s: use https, or leave the token file out", at)
 	}
-	r := &httpRemote{at: at, ref: ref, auth: auth}
+	r := &httpRemote{at: at, ref: ref, auth: auth, poll: pollTimeout}
 	transport := &http.Transport{
 		Proxy:                 http.ProxyFromEnvironment,
 		DialContext:           (&net.Dialer{Timeout: 15 * time.Second}).DialContext,
@@ -112,15 +113,13 @@ func (r *httpRemote) fetch(ctx context.Context, skip func(plumbing.Hash) bool, i
 
 // head asks for the branch's head, and for the server's capabilities when they are not known or it speaks version 0.
 func (r *httpRemote) head(ctx context.Context) (head plumbing.Hash, caps *capability.List, err error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, pollTimeout, fmt.Errorf("no answer within %v", pollTimeout))
+	ctx, cancel := context.WithTimeoutCause(ctx, r.poll, fmt.Errorf("no answer within %v", r.poll))
 	defer cancel()
 	defer func() {
 		if err != nil && !errors.Is(err, ErrBranchGone) {
 			r.v2 = false // ask anew what the server is
 		}
-		if err != nil && ctx.Err() != nil {
-			err = context.Cause(ctx)
-		}
+		err = cause(ctx, err)
 	}()
 	if !r.v2 {
 		if head, caps, err = r.discover(ctx); err != nil || !r.v2 {

@@ -16,7 +16,7 @@ import (
 func TestHTTPPoll(t *testing.T) {
 	r := newRepo(t)
 	var in strings.Builder
-	for _, name := range numbered("refs/heads/other%d", 3000) {
+	for _, name := range numbered("refs/heads/other%d", 300) {
 		in.WriteString("create " + name + " " + r.head() + "\n")
 	}
 	cmd := gitCommand(context.Background(), r.bare, "update-ref", "--stdin")

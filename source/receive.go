@@ -35,6 +35,7 @@ func (s *store) receive(ctx context.Context, from io.Reader) error {
 	if count == 0 {
 		return nil
 	}
+	s.empty = false
 	if _, err := spool.Seek(0, io.SeekStart); err != nil {
 		return inStore(err)
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"slices"
 
 	"github.com/go-git/go-git/v5/plumbing"
@@ -193,5 +194,7 @@ func (s *Source) exchange(fresh *store, rec record) error {
 	}
 	s.store = st
 	os.RemoveAll(s.path(goneDir))
+	// To read everything takes several times the memory that is needed until the next time, days later.
+	debug.FreeOSMemory()
 	return nil
 }

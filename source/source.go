@@ -78,7 +78,7 @@ func (s *Source) Load(ctx context.Context) (*Snapshot, error) {
 	}
 	snap, err := s.load(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("cannot load the last revision: %w", s.why(ctx, err))
+		return nil, fmt.Errorf("cannot load the last revision: %w", cause(ctx, err))
 	}
 	return snap, nil
 }
@@ -94,7 +94,7 @@ func (s *Source) Fetch(ctx context.Context) (*Snapshot, error) {
 	defer done()
 	snap, err := s.fetch(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("cannot fetch branch %s of %s: %w", s.opt.Branch, s.at, s.why(ctx, err))
+		return nil, fmt.Errorf("cannot fetch branch %s of %s: %w", s.opt.Branch, s.at, cause(ctx, err))
 	}
 	return snap, nil
 }
@@ -109,12 +109,13 @@ func (s *Source) At(ctx context.Context, commit string) (*Snapshot, error) {
 	defer done()
 	snap, err := s.atCommit(ctx, commit)
 	if err != nil {
-		return nil, fmt.Errorf("cannot read revision %s: %w", commit, s.why(ctx, err))
+		return nil, fmt.Errorf("cannot read revision %s: %w", commit, cause(ctx, err))
 	}
 	return snap, nil
 }
 
-// Close gives the store free. Snapshots cannot be read any more.
+// Close waits for calls that are under way (end their contexts first) and gives the store free. Snapshots cannot be
+// read any more.
 func (s *Source) Close() error {
 	s.turn <- struct{}{}
 	defer func() { <-s.turn }()
@@ -143,14 +144,6 @@ func (s *Source) begin(ctx context.Context) (context.Context, func(), error) {
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, s.opt.Timeout, fmt.Errorf("not done within %v", s.opt.Timeout))
 	return ctx, func() { cancel(); <-s.turn }, nil
-}
-
-// why names the time limit instead of what it broke off.
-func (s *Source) why(ctx context.Context, err error) error {
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
-	}
-	return err
 }
 
 // use makes the store the one that is read from.

@@ -24,6 +24,7 @@ type sshRemote struct {
 	at   location
 	ref  plumbing.ReferenceName
 	auth Auth
+	poll time.Duration
 }
 
 func newSSHRemote(at location, ref plumbing.ReferenceName, auth Auth) (*sshRemote, error) {
@@ -36,39 +37,36 @@ func newSSHRemote(at location, ref plumbing.ReferenceName, auth Auth) (*sshRemot
 	if at.pass != "" {
 		return nil, fmt.Errorf("the URL of %s holds a password, which SSH does not use here: name a key file in auth.sshKeyFile", at)
 	}
-	return &sshRemote{at, ref, auth}, nil
+	return &sshRemote{at, ref, auth, pollTimeout}, nil
 }
 
 func (r *sshRemote) close() {}
 
 func (r *sshRemote) fetch(ctx context.Context, skip func(plumbing.Hash) bool, into *store, heads []plumbing.Hash) (head plumbing.Hash, err error) {
-	defer func() {
-		if err != nil && ctx.Err() != nil {
-			err = context.Cause(ctx)
-		}
-	}()
-	conn, err := (&net.Dialer{Timeout: 15 * time.Second}).DialContext(ctx, "tcp", r.at.address())
+	poll, cancel := context.WithTimeoutCause(ctx, r.poll, fmt.Errorf("no answer within %v", r.poll))
+	defer cancel()
+	conn, err := (&net.Dialer{}).DialContext(poll, "tcp", r.at.address())
 	if err != nil {
-		return head, err
+		return head, cause(poll, err)
 	}
 	defer conn.Close()
 	// Closing the connection is the only way to end a call that waits for the server.
-	stop := context.AfterFunc(ctx, func() { conn.Close() })
-	defer stop()
-	late := time.AfterFunc(pollTimeout, func() { conn.Close() })
-	defer late.Stop()
+	hangUp := func() { conn.Close() }
+	defer context.AfterFunc(ctx, hangUp)()
+	inTime := context.AfterFunc(poll, hangUp)
+	defer inTime()
 
 	run, err := r.start(conn)
 	if err != nil {
-		return head, err
+		return head, cause(poll, err)
 	}
 	defer run.close()
 	head, caps, err := readAdvertised(run.out, r.ref)
 	if err != nil {
-		return head, run.explain(err)
+		return head, cause(poll, run.explain(err))
 	}
-	if !late.Stop() {
-		return head, fmt.Errorf("no answer within %v", pollTimeout)
+	if !inTime() {
+		return head, context.Cause(poll)
 	}
 	if skip(head) {
 		run.in.Write(pktline.FlushPkt) // nothing wanted: the server ends in peace
@@ -79,13 +77,21 @@ func (r *sshRemote) fetch(ctx context.Context, skip func(plumbing.Hash) bool, in
 		return head, err
 	}
 	if _, err := run.in.Write(body); err != nil {
-		return head, run.explain(err)
+		return head, cause(ctx, run.explain(err))
 	}
 	pack, err := readUpload(run.out)
 	if err != nil {
-		return head, run.explain(err)
+		return head, cause(ctx, run.explain(err))
 	}
-	return head, into.receive(ctx, pack)
+	return head, cause(ctx, into.receive(ctx, pack))
+}
+
+// cause returns why the context ended instead of the error that its end brought about.
+func cause(ctx context.Context, err error) error {
+	if err != nil && ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return err
 }
 
 // uploadPack is git-upload-pack running on the server.

@@ -21,6 +21,7 @@ type store struct {
 	*objects
 	dir   string
 	bulk  bool            // it is being made: everything goes into packs
+	empty bool            // nothing was written into it
 	loose int             // loose objects
 	fresh []plumbing.Hash // those that were written and not yet made durable
 	marks string          // what the store's files looked like when we last wrote
@@ -62,7 +63,7 @@ func createStore(dir, branch string) (*store, error) {
 			return nil, fmt.Errorf("cannot make the store: %w", err)
 		}
 	}
-	return &store{objects: openObjects(dir), dir: dir, bulk: true}, nil
+	return &store{objects: openObjects(dir), dir: dir, bulk: true, empty: true}, nil
 }
 
 // openStore opens what createStore made and returns its record.
@@ -155,7 +156,10 @@ func (s *store) fingerprint() string {
 		marks += fmt.Sprintln(info.Name(), info.Size(), info.ModTime().UnixNano())
 	}
 	for _, p := range packs {
-		mark(p.Info())
+		// What an interrupted write left there does no harm.
+		if ext := filepath.Ext(p.Name()); ext == ".pack" || ext == ".idx" {
+			mark(p.Info())
+		}
 	}
 	mark(os.Stat(filepath.Join(s.dir, recordFile)))
 	return marks

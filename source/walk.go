@@ -15,6 +15,7 @@ type folder struct {
 	leftOut bool          // its files do not count; they were read all the same
 	rules   plumbing.Hash // the rules that came from above
 	items   []item        // in the order of the tree
+	files   int           // that count, in it and below
 }
 
 type item struct {
@@ -129,6 +130,13 @@ func (w *walker) folder(hash plumbing.Hash, path []string, r rules, leftOut bool
 		case kindSubmodule:
 			continue
 		}
+		switch {
+		case it.sub != nil:
+			f.files += it.sub.files
+		case it.entry.Path != "":
+			f.files++
+			it.name = it.entry.Path[len(it.entry.Path)-len(it.name):] // one string instead of two
+		}
 		f.items = append(f.items, it)
 	}
 	return f, nil
@@ -159,14 +167,18 @@ func (w *walker) file(e treeEntry, path []string, out bool, was *item) (Entry, e
 }
 
 // entries lists the files that count, sorted by path.
-func (f *folder) entries(list []Entry) []Entry {
-	if f.leftOut {
+func (f *folder) entries() []Entry {
+	return f.appendTo(make([]Entry, 0, f.files))
+}
+
+func (f *folder) appendTo(list []Entry) []Entry {
+	if f.files == 0 {
 		return list
 	}
 	for _, it := range f.items {
 		switch {
 		case it.sub != nil:
-			list = it.sub.entries(list)
+			list = it.sub.appendTo(list)
 		case it.entry.Path != "":
 			list = append(list, it.entry)
 		}

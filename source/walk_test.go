@@ -148,7 +148,7 @@ func TestReuse(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if a, b := fmt.Sprint(root.entries(nil)), fmt.Sprint(afresh.entries(nil)); a != b || a != fmt.Sprint(next.Entries) {
+		if a, b := fmt.Sprint(root.entries()), fmt.Sprint(afresh.entries()); a != b || a != fmt.Sprint(next.Entries) {
 			t.Errorf("%s: what was taken over differs from what is there", tt.name)
 		}
 		snap = next
