@@ -9,6 +9,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -105,6 +106,7 @@ func examples() []example {
 // faulty fails at one step, before it is done or after, as if the agent or libvirt went away there.
 type faulty struct {
 	reconcile.Runner
+	mu       sync.Mutex
 	at, seen int
 	after    bool
 	struck   bool
@@ -114,21 +116,28 @@ var errStruck = errors.New("struck")
 
 func (f *faulty) Apply(ctx context.Context, steps []plan.Step) error {
 	for _, s := range steps {
-		n := f.seen
-		f.seen++
-		if n == f.at && !f.after {
-			f.struck = true
+		now := f.strike()
+		if now && !f.after {
 			return errStruck
 		}
 		if err := f.Runner.Apply(ctx, []plan.Step{s}); err != nil {
 			return err
 		}
-		if n == f.at {
-			f.struck = true
+		if now {
 			return errStruck
 		}
 	}
 	return nil
+}
+
+// strike says whether this step is the one.
+func (f *faulty) strike() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	now := f.seen == f.at
+	f.seen++
+	f.struck = f.struck || now
+	return now
 }
 
 // bed is where states are tried: the fake libvirt, or a real one.

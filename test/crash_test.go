@@ -38,13 +38,16 @@ func TestKilledAtEveryStep(t *testing.T) {
 			h.push(let, after...)
 			c := h.command("agent", "--once")
 			c.Stdout, c.Stderr = h.log, h.log
+			started := make(chan struct{})
 			fault := h.proxy.Inject(proxy.Fault{Nth: at, When: when, Action: func(proxy.Call) proxy.Verdict {
+				<-started
 				_ = c.Process.Kill()
 				return proxy.Cut
 			}})
 			if err := c.Start(); err != nil {
 				t.Fatal(err)
 			}
+			close(started)
 			_ = c.Wait()
 			fault.Remove()
 			select {

@@ -19,9 +19,9 @@ import (
 func TestRule1BadCommitChangesNothing(t *testing.T) {
 	h := newHost(t)
 	good := []string{machineDoc("web", "", "16Mi", "root"), runDoc("web", "state: Paused")}
-	h.push("Good", good...)
+	commit := h.push("Good", good...)
 	h.agent()
-	h.instance("web", "is paused", phase(plan.PhasePaused))
+	h.settled(commit)
 	for _, bad := range [][]string{
 		{"kind: [", good[1]}, {strings.Replace(good[0], "memory", "memroy", 1), good[1]}, {"kind: ["}, {strings.Replace(good[0], "v1alpha1", "v1alpha2", 1), good[1]},
 	} {
