@@ -110,7 +110,7 @@ func newHanger(t *testing.T, to string, bytes int64) string {
 // goroutinesSettle fails when there are more goroutines than that for long.
 func goroutinesSettle(t *testing.T, want int) {
 	t.Helper()
-	for range 200 {
+	for range 1000 {
 		if runtime.NumGoroutine() <= want {
 			return
 		}
