@@ -290,4 +290,3 @@ func seedImage(b *testing.B) []byte {
 	}
 	return append(content, make([]byte, 4096)...)
 }
-

@@ -8,16 +8,30 @@ import (
 	"time"
 
 	"github.com/digitalocean/go-libvirt"
+	"golang.org/x/sync/semaphore"
 )
 
 // caller makes libvirt's calls end. They take no context and have no timeout of their own.
 type caller struct {
 	pool *pool
 	work *work
+	// turns bounds how many calls are on their way, without those that are late. It may be nil.
+	turns *semaphore.Weighted
 	// late is how many calls have missed their deadline and are still on their way; from maxLate on, nothing more is
 	// asked. 0 is no limit.
 	late    *atomic.Int32
 	maxLate int32
+}
+
+// turn waits for a place, and returns what gives it back, which may be called again.
+func (c caller) turn(ctx context.Context) (leave func(), err error) {
+	if c.turns == nil {
+		return func() {}, nil
+	}
+	if err := c.turns.Acquire(ctx, 1); err != nil {
+		return nil, context.Cause(ctx)
+	}
+	return sync.OnceFunc(func() { c.turns.Release(1) }), nil
 }
 
 // errLate says that a call missed its deadline.
@@ -60,8 +74,14 @@ func call[T any](ctx context.Context, on caller, limit time.Duration, w watcher,
 		end()
 		return none, classed{ErrStuck, fmt.Errorf("libvirt has not answered %d earlier calls", n)}
 	}
+	leave, err := on.turn(ctx)
+	if err != nil {
+		end()
+		return none, err
+	}
 	c, err := on.pool.take(ctx)
 	if err != nil {
+		leave()
 		end()
 		return none, err
 	}
@@ -74,6 +94,7 @@ func call[T any](ctx context.Context, on caller, limit time.Duration, w watcher,
 			return
 		}
 		late = true
+		leave()
 		on.late.Add(1)
 		on.pool.retire(c)
 		if w.late != nil {
@@ -87,12 +108,14 @@ func call[T any](ctx context.Context, on caller, limit time.Duration, w watcher,
 		timer.Stop()
 		end()
 		on.pool.put(c)
+		leave()
 		done <- result{value, err}
 	})
 	if !started {
 		timer.Stop()
 		end()
 		on.pool.put(c)
+		leave()
 		return none, errClosed
 	}
 	select {

@@ -28,7 +28,7 @@ var (
 	// ErrMissing says that there is no such domain.
 	ErrMissing = errors.New("no such domain")
 	// ErrActive says that the domain runs, and the step is for one that does not.
-	ErrActive = errors.New("the domain runs")
+	ErrActive = image.ErrInUse
 	// ErrPool says that a storage pool is not there, is not active, or is not a folder.
 	ErrPool = errors.New("the storage pool cannot be used")
 	// ErrImage says that an image cannot be made from what there is: see image.ErrUnusable.

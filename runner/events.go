@@ -49,12 +49,7 @@ func (r *Runner) upkeep(ctx context.Context) {
 		}
 		r.log.Warn("no events from libvirt", "error", err, "again_in", wait)
 		// Jitter keeps the agents of a host that came back from knocking all at once.
-		timer := time.NewTimer(wait/2 + rand.N(wait))
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-			timer.Stop()
-		}
+		pause(ctx, wait/2+rand.N(wait))
 		wait = min(2*wait, maxReconnect)
 	}
 }

@@ -16,7 +16,9 @@ import (
 
 const (
 	// readers is how many domains are read at once. On two cores eight take 0.45 of the time of one.
-	readers            = 8
+	readers = 8
+	// maxReads is how many calls that ask are on their way at once, those of steps included.
+	maxReads           = 16
 	readsPerConnection = 4
 	// maxLateReads is how many reads may be without an answer before libvirt as a whole counts as stuck. Each holds
 	// one of its workers.

@@ -12,11 +12,14 @@ const (
 	// A pool with a job of libvirt's own, such as a volume that is being made, refuses to be refreshed.
 	refreshTries = 20
 	refreshPause = 250 * time.Millisecond
+
+	maxRefreshPause = time.Second
 )
 
 // refreshes has libvirt look at its pools' folders again. A refresh opens every file of the pool, so those who want one
 // at the same time share it: whoever comes while one runs is served by the next, which begins after he came, and so
-// sees his files.
+// sees his files. The next begins when as much time has passed as the last took, so that more of them come together,
+// and libvirt has time for something else.
 type refreshes struct {
 	r    *Runner
 	mu   sync.Mutex
@@ -59,7 +62,9 @@ func (f *refreshes) do(ctx context.Context, pool libvirt.StoragePool) error {
 
 // run refreshes a pool until nobody wants it any more. It belongs to no single caller, so it ends with the runner.
 func (f *refreshes) run(pool libvirt.StoragePool) {
+	var took time.Duration
 	for {
+		pause(f.r.ending, min(took, maxRefreshPause))
 		f.mu.Lock()
 		mine := f.next[pool.Name]
 		delete(f.next, pool.Name)
@@ -69,7 +74,9 @@ func (f *refreshes) run(pool libvirt.StoragePool) {
 			return
 		}
 		f.mu.Unlock()
+		began := time.Now()
 		mine.err = f.r.refresh(f.r.ending, pool)
+		took = time.Since(began)
 		close(mine.done)
 	}
 }
@@ -82,12 +89,16 @@ func (r *Runner) refresh(ctx context.Context, pool libvirt.StoragePool) error {
 		if code(err) != libvirt.ErrOperationInvalid && code(err) != libvirt.ErrInternalError || try == refreshTries {
 			return err
 		}
-		timer := time.NewTimer(refreshPause)
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-			timer.Stop()
-			return context.Cause(ctx)
-		}
+		pause(ctx, refreshPause)
+	}
+}
+
+// pause waits, or until the context ends.
+func pause(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"log/slog"
 	"sync/atomic"
 
+	"golang.org/x/sync/semaphore"
+
 	"github.com/gitvirt/gitvirt/runner/image"
 )
 
@@ -54,8 +56,8 @@ func New(opts Options) (*Runner, error) {
 		known:     newCapabilities(),
 	}
 	dial := func(ctx context.Context) (*conn, error) { return endpoint.dial(ctx, opts.Deadlines.Connect) }
-	r.reads = caller{pool: newPool(readsPerConnection, readers/readsPerConnection, dial), work: &r.work,
-		late: new(atomic.Int32), maxLate: maxLateReads}
+	r.reads = caller{pool: newPool(readsPerConnection, maxReads/readsPerConnection, dial), work: &r.work,
+		turns: semaphore.NewWeighted(maxReads), late: new(atomic.Int32), maxLate: maxLateReads}
 	r.changes = caller{pool: newPool(1, maxFresh, dial), work: &r.work, late: new(atomic.Int32)}
 	r.refreshes = newRefreshes(r)
 	return r, nil

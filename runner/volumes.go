@@ -17,14 +17,7 @@ import (
 // makeVolumes makes the files that a domain needs and that are not there, grows those that are too small, and has
 // libvirt know them.
 func (r *Runner) makeVolumes(ctx context.Context, s plan.Step) error {
-	use := image.Use{Fresh: s.Fresh}
-	var err error
-	if use.InUse, err = r.active(ctx, s); err != nil {
-		return err
-	}
-	if use.InUse && s.Fresh {
-		return ErrActive
-	}
+	use := image.Use{Fresh: s.Fresh, InUse: func() (bool, error) { return r.active(ctx, s) }}
 	pools := map[string]storagePool{}
 	files := map[string][]string{}
 	made := map[string]bool{}

@@ -1,6 +1,7 @@
 package image
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -19,6 +20,9 @@ import (
 // of the two does.
 var ErrUnusable = errors.New("the image cannot be used")
 
+// ErrInUse says that a file is to be made anew while its domain runs.
+var ErrInUse = errors.New("the domain runs")
+
 func unusable(format string, args ...any) error {
 	return fmt.Errorf("%w: %w", ErrUnusable, fmt.Errorf(format, args...))
 }
@@ -32,7 +36,9 @@ type Maker struct {
 // Use says what is known of a volume's user.
 type Use struct {
 	Fresh bool // a run begins: a VolumeEmpty is made anew
-	InUse bool // the domain runs: nothing that is there is touched
+	// InUse says whether the domain runs: then nothing that is there is touched. It is asked when there is something
+	// to touch.
+	InUse func() (bool, error)
 }
 
 // Ensure makes a volume at path if it is not there, makes a VolumeEmpty anew when a run begins, and grows what is
@@ -53,12 +59,12 @@ func (m Maker) Ensure(ctx context.Context, path string, v render.Volume, use Use
 	case !info.Mode().IsRegular():
 		return false, unusable("%s is there, and is no regular file", path)
 	case v.Kind == render.VolumeEmpty && use.Fresh:
-		if use.InUse {
-			return false, fmt.Errorf("cannot make %s anew while its domain runs", path)
+		if inUse, err := use.InUse(); inUse || err != nil {
+			return false, cmp.Or(err, ErrInUse)
 		}
 		return true, m.make(ctx, path, v, true)
-	case (v.Kind == render.VolumeBlank || v.Kind == render.VolumeOverlay) && !use.InUse:
-		return false, m.grow(ctx, path, v)
+	case v.Kind == render.VolumeBlank, v.Kind == render.VolumeOverlay:
+		return false, m.grow(ctx, path, v, use)
 	}
 	return false, nil
 }
@@ -102,7 +108,12 @@ func (m Maker) make(ctx context.Context, path string, v render.Volume, replace b
 func (m Maker) fill(ctx context.Context, f *os.File, v render.Volume) error {
 	switch {
 	case v.Kind == render.VolumeSeed:
-		return writeSeed(f, v.Seed)
+		content, err := seedImage(v.Seed)
+		if err != nil {
+			return err
+		}
+		_, err = f.Write(content)
+		return err
 	case v.Kind == render.VolumeOverlay:
 		return m.createOverlay(ctx, f.Name(), v)
 	case v.Size <= 0:
@@ -116,7 +127,7 @@ func (m Maker) fill(ctx context.Context, f *os.File, v render.Volume) error {
 }
 
 // grow raises the size that a guest sees of a volume, if it is less than the volume says.
-func (m Maker) grow(ctx context.Context, path string, v render.Volume) error {
+func (m Maker) grow(ctx context.Context, path string, v render.Volume, use Use) error {
 	if v.Size <= 0 {
 		return nil
 	}
@@ -134,6 +145,9 @@ func (m Maker) grow(ctx context.Context, path string, v render.Volume) error {
 	}
 	if size >= v.Size {
 		return nil
+	}
+	if inUse, err := use.InUse(); inUse || err != nil {
+		return err // it grows before the next run
 	}
 	return m.resize(ctx, path, v.Format, v.Size)
 }

@@ -144,11 +144,14 @@ func TestEnsure(t *testing.T) {
 	}
 }
 
+func inUse(is bool) func() (bool, error) { return func() (bool, error) { return is, nil } }
+
 func TestSeed(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "web.init-0123.iso")
 	files := map[string][]byte{
-		"user-data": []byte("#cloud-config\npassword: secret\n"), "meta-data": []byte("instance-id: web\n"), "network-config": {},
+		"user-data": []byte("#cloud-config\npassword: secret\n"), "meta-data": []byte("instance-id: web\n"),
+		"network-config": {}, "vendor-data": bytes.Repeat([]byte("0123456789abcdef"), 5000),
 	}
 	v := render.Volume{Kind: render.VolumeSeed, Format: "raw", Seed: files}
 	if made, err := (image.Maker{}).Ensure(t.Context(), path, v, image.Use{}); err != nil || !made {
@@ -200,7 +203,7 @@ func TestGrow(t *testing.T) {
 			inUse      bool
 		}{{4 * mib, 4 * mib, false}, {8 * mib, 4 * mib, true}, {8 * mib, 8 * mib, false}, {2 * mib, 8 * mib, false}, {0, 8 * mib, false}} {
 			v.Size = step.size
-			if _, err := (image.Maker{}).Ensure(t.Context(), path, v, image.Use{InUse: step.inUse, Fresh: !step.inUse}); err != nil {
+			if _, err := (image.Maker{}).Ensure(t.Context(), path, v, image.Use{InUse: inUse(step.inUse), Fresh: !step.inUse}); err != nil {
 				t.Fatal(err)
 			}
 			if got := inspect(t, path).VirtualSize; got != step.want {
@@ -224,7 +227,7 @@ func TestFresh(t *testing.T) {
 		}
 		return bytes.Contains(content, []byte("guest's"))
 	}
-	if _, err := ensure(image.Use{Fresh: true}); err != nil {
+	if _, err := ensure(image.Use{Fresh: true, InUse: inUse(false)}); err != nil {
 		t.Fatal(err)
 	}
 	f, err := os.OpenFile(path, os.O_WRONLY, 0)
@@ -238,10 +241,10 @@ func TestFresh(t *testing.T) {
 	if made, err := ensure(image.Use{}); made || err != nil || !written() {
 		t.Errorf("an empty disk is made anew in the midst of a run: %v, %v", made, err)
 	}
-	if made, err := ensure(image.Use{Fresh: true, InUse: true}); made || err == nil || !written() {
+	if made, err := ensure(image.Use{Fresh: true, InUse: inUse(true)}); made || err == nil || !written() {
 		t.Errorf("an empty disk is made anew while it is in use: %v, %v", made, err)
 	}
-	if made, err := ensure(image.Use{Fresh: true}); !made || err != nil || written() {
+	if made, err := ensure(image.Use{Fresh: true, InUse: inUse(false)}); !made || err != nil || written() {
 		t.Errorf("an empty disk is not made anew: %v, %v", made, err)
 	}
 	only(t, dir, "scratch.img")
@@ -466,7 +469,7 @@ func fillDisk(dir string) int {
 	for name, v := range map[string]render.Volume{
 		"qcow2": {Kind: render.VolumeBlank, Format: "qcow2", Size: mib},
 		"raw":   {Kind: render.VolumeBlank, Format: "raw", Size: mib},
-		"seed":  {Kind: render.VolumeSeed, Seed: map[string][]byte{"user-data": make([]byte, 64)}},
+		"seed":  {Kind: render.VolumeSeed, Seed: map[string][]byte{"user-data": {}}},
 	} {
 		made, err := image.Maker{}.Ensure(context.Background(), filepath.Join(dir, name), v, image.Use{})
 		if made || err == nil {
@@ -475,4 +478,34 @@ func fillDisk(dir string) int {
 		}
 	}
 	return 0
+}
+
+// TestSeedLabel has the program that cloud-init finds its seed with look at one.
+func TestSeedLabel(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "seed.iso")
+	v := render.Volume{Kind: render.VolumeSeed, Seed: map[string][]byte{"user-data": []byte("x")}}
+	if _, err := (image.Maker{}).Ensure(t.Context(), path, v, image.Use{}); err != nil {
+		t.Fatal(err)
+	}
+	out, err := exec.Command("blkid", "-p", "-s", "LABEL", "-s", "TYPE", "-o", "value", path).CombinedOutput()
+	if err != nil || string(out) != "cidata\niso9660\n" {
+		t.Errorf("blkid says %q, %v", out, err)
+	}
+}
+
+func TestSeedErrors(t *testing.T) {
+	many := map[string][]byte{}
+	for i := range 17 {
+		many[string(rune('a'+i))] = nil
+	}
+	for name, files := range map[string]map[string][]byte{
+		"path": {"a/b": nil}, "long": {strings.Repeat("a", 29): nil}, "empty": {"": nil}, "many": many,
+	} {
+		dir := t.TempDir()
+		v := render.Volume{Kind: render.VolumeSeed, Seed: files}
+		if _, err := (image.Maker{}).Ensure(t.Context(), filepath.Join(dir, "seed"), v, image.Use{}); !errors.Is(err, image.ErrUnusable) {
+			t.Errorf("%s: %v", name, err)
+		}
+		only(t, dir)
+	}
 }
