@@ -487,6 +487,7 @@ func TestSeedLabel(t *testing.T) {
 	if _, err := (image.Maker{}).Ensure(t.Context(), path, v, image.Use{}); err != nil {
 		t.Fatal(err)
 	}
+	t.Setenv("PATH", os.Getenv("PATH")+":/usr/sbin:/sbin") // an ordinary user may lack these
 	out, err := exec.Command("blkid", "-p", "-s", "LABEL", "-s", "TYPE", "-o", "value", path).CombinedOutput()
 	if err != nil || string(out) != "cidata\niso9660\n" {
 		t.Errorf("blkid says %q, %v", out, err)
