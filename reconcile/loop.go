@@ -126,9 +126,11 @@ func (l *Loop) wait(ctx context.Context, wake time.Time) error {
 func (l *Loop) pass(ctx context.Context) time.Time {
 	l.begun = time.Now()
 	facts, err := l.once(ctx, true)
-	l.opts.Metrics.Passed(time.Since(l.begun), err)
-	if err != nil && ctx.Err() == nil && !errors.Is(err, errNoRevision) {
-		l.log.Error("pass", "error", err)
+	if !errors.Is(err, errNoRevision) { // which the fetcher says, and counts
+		l.opts.Metrics.Passed(time.Since(l.begun), err)
+		if err != nil && ctx.Err() == nil {
+			l.log.Error("pass", "error", err)
+		}
 	}
 	l.opts.Publish(facts)
 	l.mu.Lock()
