@@ -19,6 +19,7 @@ type fetcher struct {
 
 	mu       sync.Mutex
 	snapshot *source.Snapshot
+	allowed  int // by the snapshots since the last that was taken
 	state    status.Source
 }
 
@@ -76,6 +77,9 @@ func (f *fetcher) fetch(ctx context.Context) {
 	if f.snapshot == nil || f.snapshot.Commit != s.Commit {
 		f.opts.Logger.Info("revision", "commit", s.Commit, "branch", s.Branch, "forced", s.Forced)
 	}
+	if f.snapshot != s {
+		f.allowed = max(f.allowed, s.Allowed)
+	}
 	f.state.Error, f.state.Success = "", time.Now()
 	f.snapshot = s
 }
@@ -85,6 +89,16 @@ func (f *fetcher) latest() (*source.Snapshot, status.Source) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.snapshot, f.state
+}
+
+// take is how many removals are let through by the revisions that came since it was asked last: one that was overtaken
+// before a pass could be made counts too.
+func (f *fetcher) take() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	n := f.allowed
+	f.allowed = 0
+	return n
 }
 
 // poke leaves a note that is not left twice.

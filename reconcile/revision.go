@@ -37,7 +37,7 @@ func (l *Loop) adopt(ctx context.Context, s *source.Snapshot, domainType string)
 	o := render.Options{Fleet: l.opts.Fleet, DomainType: domainType}
 	view := l.documents.View(s, set, good, l.state.Good, l.opts.Host, o)
 	w := view.Wanted(l.opts.Host, s.Commit)
-	w.Budget, w.Allowed = l.opts.Budget, s.Allowed
+	w.Budget, w.Allowed = l.opts.Budget, max(s.Allowed, l.fetcher.take())
 	if l.revision != nil && l.revision.snapshot.Commit == s.Commit {
 		w.Allowed = max(w.Allowed, l.revision.wanted.Allowed)
 	} else {
