@@ -29,7 +29,7 @@ func Make(w Wanted, world World, mem Memory) (Plan, []Assessment) {
 	}
 	all = append(all, removals(w, world, wanted, mem)...)
 	slices.SortFunc(all, func(a, b Assessment) int { return cmp.Compare(a.Name, b.Name) })
-	p := Plan{Host: w.Host, Revision: w.Revision}
+	p := Plan{Host: w.Host, Revision: w.Revision, Actions: []Action{}}
 	for i := range all {
 		a := &all[i]
 		a.backOff(mem)
