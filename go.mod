@@ -12,6 +12,7 @@ require (
 	github.com/google/uuid v1.6.0
 	github.com/kdomanski/iso9660 v0.4.0
 	github.com/prometheus/client_golang v1.23.2
+	github.com/rogpeppe/go-internal v1.14.1
 	github.com/skeema/knownhosts v1.3.1
 	github.com/spf13/cobra v1.10.1
 	github.com/spf13/pflag v1.0.9
