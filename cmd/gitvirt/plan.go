@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/gitvirt/gitvirt/reconcile/plan"
+	"github.com/gitvirt/gitvirt/reconcile/status"
 )
 
 func planCommand() *cobra.Command {
@@ -34,7 +35,7 @@ when there is nothing to do, 1 when there is something, and 2 when it could not 
 			if output == "json" {
 				e := json.NewEncoder(c.OutOrStdout())
 				e.SetIndent("", "  ")
-				if err := e.Encode(facts.Plan); err != nil {
+				if err := e.Encode(status.Listed(facts.Plan)); err != nil {
 					return err
 				}
 			} else {

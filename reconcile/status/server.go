@@ -13,6 +13,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/gitvirt/gitvirt/reconcile/plan"
 )
 
 // runtimeTimeout bounds the one answer that needs the repository.
@@ -56,7 +58,9 @@ func NewServer(registry *prometheus.Registry, sources Sources) *Server {
 	get(api+"/configs", s.configs)
 	get(api+"/configs/{name}", s.config)
 	get(api+"/configs/{name}/runtime", s.runtime)
-	get(api+"/plan", func(w http.ResponseWriter, _ *http.Request) { reply(w, http.StatusOK, s.latest.Load().Facts.Plan) })
+	get(api+"/plan", func(w http.ResponseWriter, _ *http.Request) {
+		reply(w, http.StatusOK, Listed(s.latest.Load().Facts.Plan))
+	})
 	get(api+"/events", func(w http.ResponseWriter, _ *http.Request) { list(w, "EventList", s.latest.Load().Events) })
 	return s
 }
@@ -158,6 +162,14 @@ func (s *Server) runtime(w http.ResponseWriter, r *http.Request) {
 	default:
 		reply(w, http.StatusOK, i)
 	}
+}
+
+// Listed is a plan as JSON shows it: one with nothing to do has an empty list of actions, and not null.
+func Listed(p plan.Plan) plan.Plan {
+	if p.Actions == nil {
+		p.Actions = []plan.Action{}
+	}
+	return p
 }
 
 func list[T any](w http.ResponseWriter, kind string, items []T) {

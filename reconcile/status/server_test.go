@@ -1,0 +1,134 @@
+package status
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/gitvirt/gitvirt/render/manifest"
+)
+
+func TestRoutes(t *testing.T) {
+	running := newScene(t)
+	running.converge(web("1Gi", "") + runState("Running"))
+	server := NewServer(prometheus.NewRegistry(), Sources{
+		Alive: func() bool { return true },
+		Runtime: func(_ context.Context, config, revision string) (Instance, error) {
+			switch {
+			case config != "web":
+				return Instance{}, fmt.Errorf("%w: there is no config %q", ErrNotFound, config)
+			case revision == "badbadb":
+				return Instance{}, errors.New("cannot complete it")
+			}
+			return Instance{Kind: "VirtualMachineInstance", Status: InstanceStatus{Revision: Revisions{Desired: revision}}}, nil
+		},
+	})
+	server.latest.Store(running.latest)
+	const api = "/api/v1alpha1"
+	for _, c := range []struct {
+		request string
+		code    int
+		kind    string // of the content
+		says    string
+	}{
+		{"GET /", 200, "text/html", "<title>gitvirt: kvm1</title>"},
+		{"GET /metrics", 200, "text/plain", `gitvirt_instance_running{instance="web"} 1`},
+		{"GET /healthz", 200, "text/plain", "ok"},
+		{"GET /readyz", 200, "text/plain", "ok"},
+		{"GET " + api + "/instances", 200, "application/json", `"kind": "VirtualMachineInstanceList"`},
+		{"GET " + api + "/instances/web", 200, "application/json", `"phase": "Running"`},
+		{"GET " + api + "/instances/none", 404, "application/json", `there is no instance \"none\" on this host`},
+		{"GET " + api + "/configs", 200, "application/json", `"kind": "VirtualMachineInstanceConfigList"`},
+		{"GET " + api + "/configs/web", 200, "application/json", `"phase": "Running"`},
+		{"GET " + api + "/configs/none", 404, "application/json", `there is no config \"none\"`},
+		{"GET " + api + "/configs/web/runtime", 200, "application/json", `"kind": "VirtualMachineInstance"`},
+		{"GET " + api + "/configs/web/runtime?revision=0123abc", 200, "application/json", `"desired": "0123abc"`},
+		{"GET " + api + "/configs/web/runtime?revision=main", 400, "application/json", "say 7 to 40 hexadecimal digits"},
+		{"GET " + api + "/configs/web/runtime?revision=../../x", 400, "application/json", "is no commit"},
+		{"GET " + api + "/configs/web/runtime?revision=badbadb", 500, "application/json", "cannot complete it"},
+		{"GET " + api + "/configs/none/runtime", 404, "application/json", "there is no config"},
+		{"GET " + api + "/plan", 200, "application/json", `"host": "kvm1"`},
+		{"GET " + api + "/events", 200, "application/json", `"kind": "EventList"`},
+		{"GET /none", 404, "text/plain", "not found"},
+		{"GET " + api + "/hosts", 404, "text/plain", "not found"},
+		{"POST /", 405, "text/plain", "Method Not Allowed"},
+		{"POST /metrics", 405, "text/plain", "Method Not Allowed"},
+		{"DELETE " + api + "/instances/web", 405, "text/plain", "Method Not Allowed"},
+		{"PUT " + api + "/plan", 405, "text/plain", "Method Not Allowed"},
+	} {
+		t.Run(c.request, func(t *testing.T) {
+			method, path, _ := strings.Cut(c.request, " ")
+			w := httptest.NewRecorder()
+			server.ServeHTTP(w, httptest.NewRequest(method, path, nil))
+			if w.Code != c.code || !strings.HasPrefix(w.Header().Get("Content-Type"), c.kind) || !strings.Contains(w.Body.String(), c.says) {
+				t.Errorf("got %d %s, want %d %s with %q:\n%s", w.Code, w.Header().Get("Content-Type"), c.code, c.kind, c.says, w.Body)
+			}
+			if c.kind == "application/json" && !json.Valid(w.Body.Bytes()) {
+				t.Errorf("this is no JSON: %s", w.Body)
+			}
+			for _, header := range []string{"Cache-Control", "X-Content-Type-Options", "Content-Security-Policy"} {
+				if w.Header().Get(header) == "" {
+					t.Errorf("the answer has no %s", header)
+				}
+			}
+		})
+	}
+}
+
+func TestHealthAndReadiness(t *testing.T) {
+	alive := true
+	server := NewServer(prometheus.NewRegistry(), Sources{Alive: func() bool { return alive }})
+	want := func(path string, code int, says string) {
+		t.Helper()
+		if w := answer(server, path); w.Code != code || !strings.Contains(w.Body.String(), says) {
+			t.Errorf("GET %s: %d %s, want %d %s", path, w.Code, w.Body, code, says)
+		}
+	}
+	want("/healthz", 200, "ok")
+	want("/readyz", 503, "no revision is in force")
+	server.Publish(Facts{Source: Source{Error: "no route to host"}})
+	want("/readyz", 503, "no route to host")
+	server.Publish(Facts{Source: Source{Revision: "0123abc"}, Libvirt: Libvirt{Error: "connection refused"}})
+	want("/readyz", 503, "libvirt does not answer: connection refused")
+	// A remote that is away is no reason to be unready: the last good revision is in force.
+	server.Publish(Facts{Source: Source{Revision: "0123abc", Error: "no route to host"}, Libvirt: Libvirt{Up: true}})
+	want("/readyz", 200, "ok")
+	alive = false
+	want("/healthz", 503, "no pass for too long")
+}
+
+func TestBeforeTheFirstPassListsAreEmptyAndNotNull(t *testing.T) {
+	server := NewServer(prometheus.NewRegistry(), Sources{Alive: func() bool { return true }})
+	for _, what := range []string{"instances", "configs", "events"} {
+		if w := answer(server, "/api/v1alpha1/"+what); !strings.Contains(w.Body.String(), `"items": []`) {
+			t.Errorf("%s: %s", what, w.Body)
+		}
+	}
+	if w := answer(server, "/api/v1alpha1/plan"); !strings.Contains(w.Body.String(), `"actions": []`) {
+		t.Errorf("plan: %s", w.Body)
+	}
+	if w := answer(server, "/"); !strings.Contains(w.Body.String(), "no revision yet") {
+		t.Errorf("the page: %s", w.Body)
+	}
+}
+
+func TestThePageEscapesWhatItShows(t *testing.T) {
+	const script = "<script>alert(1)</script>"
+	s := newScene(t)
+	s.converge(web("1Gi", "") + runState("Running"))
+	s.facts.Source.Error, s.facts.Source.Branch, s.facts.Libvirt = script, script, Libvirt{Error: script}
+	s.facts.Host = script
+	s.facts.Failures = map[string]Failure{"web": {Message: script}}
+	s.facts.Documents.Problems = []manifest.Problem{{File: script, Message: script}}
+	s.latest = Report(s.latest, s.facts)
+	body := answer(serve(s), "/").Body.String()
+	if strings.Contains(body, "<script") || strings.Count(body, "&lt;script&gt;") < 6 {
+		t.Errorf("the page does not escape:\n%s", body)
+	}
+}
