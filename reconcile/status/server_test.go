@@ -132,3 +132,19 @@ func TestThePageEscapesWhatItShows(t *testing.T) {
 		t.Errorf("the page does not escape:\n%s", body)
 	}
 }
+
+func TestThePageSaysEachThingOnce(t *testing.T) {
+	s := scenes(t)["blocked"]
+	s.facts.Failures = map[string]Failure{"web": {Message: "cannot define web"}}
+	s.latest = Report(s.latest, s.facts)
+	body := answer(serve(s), "/").Body.String()
+	table, _, _ := strings.Cut(body, "<h2>Plan</h2>")
+	for _, message := range []string{"cannot define web", "NotOurs: there is a domain of this name"} {
+		if n := strings.Count(table, message); n != 1 {
+			t.Errorf("%q is said %d times of the instance, want once:\n%s", message, n, table)
+		}
+	}
+	if first, last := strings.Index(body, "Failed: cannot define web"), strings.Index(body, "is in force"); first < 0 || first > last {
+		t.Errorf("the newest event is not the first:\n%s", body)
+	}
+}
