@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -29,19 +30,23 @@ import (
 // parallel is how many calls both have on their way.
 const parallel = 8
 
-// turns runs ours and the floor's work in turns and reports their times and the ratio. Between is not measured.
+// turns runs ours and the floor's work in turns, and reports the medians of their times and the medians' ratio: other
+// work on the machine, and the disk's, would make means useless. Between is not measured.
 func turns(b *testing.B, floor, ours, between func()) {
 	b.Helper()
-	var floorTime, ourTime time.Duration
+	var floors, all []time.Duration
 	for b.Loop() {
-		floorTime += timed(floor)
+		floors = append(floors, timed(floor))
 		between()
-		ourTime += timed(ours)
+		all = append(all, timed(ours))
 		between()
 	}
-	b.ReportMetric(float64(floorTime.Microseconds())/1000/float64(b.N), "ms-floor")
-	b.ReportMetric(float64(ourTime.Microseconds())/1000/float64(b.N), "ms-ours")
-	b.ReportMetric(float64(ourTime)/float64(floorTime), "x-floor")
+	slices.Sort(floors)
+	slices.Sort(all)
+	f, o := floors[len(floors)/2], all[len(all)/2]
+	b.ReportMetric(float64(f.Microseconds())/1000, "ms-floor")
+	b.ReportMetric(float64(o.Microseconds())/1000, "ms-ours")
+	b.ReportMetric(float64(o)/float64(f), "x-floor")
 }
 
 func timed(f func()) time.Duration {

@@ -38,6 +38,7 @@ type entry struct {
 	uuid   libvirt.UUID
 	read   uint64 // the moment before it was read
 	files  domainFiles
+	moved  bool // the files have changed since
 }
 
 func newCache() *cache {

@@ -31,14 +31,10 @@ type mark struct {
 func look(path string) (mark, error) {
 	var st unix.Stat_t
 	if err := unix.Lstat(path, &st); err != nil {
-		return mark{}, &fs.PathError{Op: "stat", Path: path, Err: err}
-	}
-	var now unix.Timespec
-	if err := unix.ClockGettime(unix.CLOCK_REALTIME, &now); err != nil {
 		return mark{}, err
 	}
 	m := mark{ino: st.Ino, size: uint64(st.Size), mtime: st.Mtim, ctime: st.Ctim}
-	m.settled = now.Nano()-max(st.Mtim.Nano(), st.Ctim.Nano()) > settleTime.Nanoseconds()
+	m.settled = time.Now().UnixNano()-max(st.Mtim.Nano(), st.Ctim.Nano()) > settleTime.Nanoseconds()
 	return m, nil
 }
 
@@ -95,10 +91,10 @@ func (e endpoint) lookAt(name string, persistent, active bool) domainFiles {
 	d := domainFiles{known: true, config: mark{settled: true}, state: mark{settled: true}}
 	var err1, err2 error
 	if persistent {
-		d.config, err1 = look(filepath.Join(e.configDir, name+".xml"))
+		d.config, err1 = look(e.configDir + "/" + name + ".xml")
 	}
 	if active {
-		d.state, err2 = look(filepath.Join(e.stateDir, name+".xml"))
+		d.state, err2 = look(e.stateDir + "/" + name + ".xml")
 	}
 	d.known = err1 == nil && err2 == nil
 	return d

@@ -79,7 +79,7 @@ func behind(t testing.TB, s *sandbox.Sandbox) (runner.Options, *proxy.Proxy) {
 	return opts, p
 }
 
-// start runs a runner until the test ends, and checks then that nothing of it is left.
+// start runs a runner until the test ends, and returns once it listens.
 func start(t testing.TB, opts runner.Options) *runner.Runner {
 	t.Helper()
 	r, err := runner.New(opts)

@@ -80,12 +80,18 @@ func (o *observation) list(ctx context.Context) error {
 		o.domains, err = o.ask(ctx, 0)
 		return err
 	})
-	if c := o.r.cache; o.heard.listening > 0 && c.layout.known && o.layout.known && c.layout.autostart.same(o.layout.autostart) {
+	if c := o.r.cache; o.mayHold() && c.layout.autostart.same(o.layout.autostart) {
 		o.autostart = c.autostart
 	} else {
 		group.Go(func() (err error) {
 			o.autostart, err = o.set(ctx, libvirt.ConnectListDomainsAutostart)
 			return err
+		})
+	}
+	if o.mayHold() && !o.unmoved() {
+		group.Go(func() error { // while libvirt makes the list
+			o.lookAtFiles()
+			return nil
 		})
 	}
 	group.Go(func() (err error) {
@@ -119,10 +125,9 @@ func (o *observation) set(ctx context.Context, flags libvirt.ConnectListAllDomai
 func (o *observation) read(ctx context.Context) error {
 	slices.SortFunc(o.domains, func(a, b libvirt.Domain) int { return cmp.Compare(a.Name, b.Name) })
 	o.entries = make([]*entry, len(o.domains))
-	unmoved := o.r.cache.layout.same(o.layout)
 	var unread []int
 	for i, d := range o.domains {
-		if o.entries[i] = o.cached(d, unmoved); o.entries[i] == nil {
+		if o.entries[i] = o.cached(d); o.entries[i] == nil {
 			unread = append(unread, i)
 		}
 	}
@@ -144,17 +149,28 @@ func (o *observation) read(ctx context.Context) error {
 	return group.Wait()
 }
 
+// mayHold says whether anything that is cached can hold: all events came since the last observation, and libvirt's
+// folders are known.
+func (o *observation) mayHold() bool {
+	return o.heard.listening > 0 && o.layout.known && o.r.cache.layout.known
+}
+
+// unmoved says that no file of libvirt's has changed since the last observation.
+func (o *observation) unmoved() bool { return o.r.cache.layout.same(o.layout) }
+
+// lookAtFiles notes of each cached domain whether its files are as they were.
+func (o *observation) lookAtFiles() {
+	for _, e := range o.r.cache.domains {
+		e.moved = !e.files.same(o.r.endpoint.lookAt(e.domain.Name, e.domain.Persistent, e.domain.Active()))
+	}
+}
+
 // cached returns what is known of a domain if that still holds.
-func (o *observation) cached(d libvirt.Domain, unmoved bool) *entry {
+func (o *observation) cached(d libvirt.Domain) *entry {
 	e := o.r.cache.domains[d.UUID]
-	if e == nil || e.domain.Stuck || e.domain.Name != d.Name || e.domain.ID != d.ID ||
-		e.domain.Persistent == o.transient[d.UUID] || !o.heard.holds(e) || o.r.suspects.has(e.domain.UUID) {
-		return nil
-	}
-	if !unmoved && !e.files.same(o.r.endpoint.lookAt(d.Name, e.domain.Persistent, e.domain.Active())) {
-		return nil
-	}
-	if !e.files.known {
+	if e == nil || !o.mayHold() || !o.heard.holds(e) || e.moved || !e.files.known || e.domain.Stuck ||
+		e.domain.Name != d.Name || e.domain.ID != d.ID || e.domain.Persistent == o.transient[d.UUID] ||
+		o.r.suspects.has(e.domain.UUID) {
 		return nil
 	}
 	return e

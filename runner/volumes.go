@@ -20,7 +20,8 @@ func (r *Runner) makeVolumes(ctx context.Context, s plan.Step) error {
 	use := image.Use{Fresh: s.Fresh, InUse: func() (bool, error) { return r.active(ctx, s) }}
 	pools := map[string]storagePool{}
 	files := map[string][]string{}
-	made := map[string]bool{}
+	made := map[string]bool{} // by pool
+	dirs := map[string]bool{} // those with new files
 	for _, v := range s.Volumes {
 		path := v.Path
 		if v.Kind != render.VolumeFile {
@@ -33,13 +34,21 @@ func (r *Runner) makeVolumes(ctx context.Context, s plan.Step) error {
 			}
 			files[v.Pool] = append(files[v.Pool], v.File)
 		}
-		new, err := inFolder(ctx, r, filepath.Dir(path), func(ctx context.Context) (bool, error) {
+		isNew, err := inFolder(ctx, r, filepath.Dir(path), func(ctx context.Context) (bool, error) {
 			return r.images.Ensure(ctx, path, v, use)
 		})
 		if err != nil {
 			return fmt.Errorf("volume %s: %w", v.Name, err)
 		}
-		made[v.Pool] = made[v.Pool] || new
+		if isNew {
+			made[v.Pool], dirs[filepath.Dir(path)] = true, true
+		}
+	}
+	for dir := range dirs {
+		_, err := inFolder(ctx, r, dir, func(context.Context) (struct{}, error) { return struct{}{}, image.Sync(dir) })
+		if err != nil {
+			return err
+		}
 	}
 	for name, pool := range pools {
 		if err := r.announce(ctx, pool, files[name], made[name]); err != nil {

@@ -43,7 +43,7 @@ type Use struct {
 
 // Ensure makes a volume at path if it is not there, makes a VolumeEmpty anew when a run begins, and grows what is
 // smaller than the volume says. It never shrinks, and never touches a file that is in use. Made says that there is
-// a new file; it is on the disk, name and all, when Ensure returns.
+// a new file: its content is on the disk, and its name is after Sync of the folder, which serves several files at once.
 func (m Maker) Ensure(ctx context.Context, path string, v render.Volume, use Use) (made bool, err error) {
 	if err := checkPath(path); err != nil {
 		return false, err
@@ -83,11 +83,9 @@ func (m Maker) makeMissing(ctx context.Context, path string, v render.Volume) (b
 	return err == nil, err
 }
 
-// make writes a volume under a temporary name and gives it its own when it is complete. It keeps to this order: the
-// content is on the disk before the name is, and the name is before make returns.
+// make writes a volume under a temporary name and gives it its own when the content is on the disk.
 func (m Maker) make(ctx context.Context, path string, v render.Volume, replace bool) error {
-	dir := filepath.Dir(path)
-	tmp, err := createTemp(dir)
+	tmp, err := createTemp(filepath.Dir(path))
 	if err != nil {
 		return err
 	}
@@ -101,7 +99,7 @@ func (m Maker) make(ctx context.Context, path string, v render.Volume, replace b
 	if err := tmp.rename(path, replace); err != nil {
 		return fmt.Errorf("cannot make %s: %w", path, err)
 	}
-	return syncDir(dir)
+	return nil
 }
 
 // fill writes a volume's content into an empty file, which has a name already because qemu-img wants one.
@@ -169,7 +167,7 @@ func Remove(dir string, names []string) error {
 	if !removed {
 		return nil
 	}
-	return syncDir(dir)
+	return Sync(dir)
 }
 
 // Path is the path of a file in a folder. It refuses a name that is a path, so that no name leads out of the folder.
@@ -197,8 +195,8 @@ func checkPath(path string) error {
 	return nil
 }
 
-// syncDir puts a folder's entries on the disk.
-func syncDir(dir string) error {
+// Sync puts a folder's entries on the disk.
+func Sync(dir string) error {
 	f, err := os.Open(dir)
 	if err != nil {
 		return err
