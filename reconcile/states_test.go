@@ -294,7 +294,7 @@ func TestEveryStateFromEveryOtherOnLibvirt(t *testing.T) {
 	}
 }
 
-func realBed(t *testing.T, s *sandbox.Sandbox) (bed, func()) {
+func realBed(t testing.TB, s *sandbox.Sandbox) (bed, func()) {
 	t.Helper()
 	r, err := runner.New(runner.Options{URI: s.URI(), ConfigDir: s.ConfigDir(), StateDir: s.StateDir(), Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {

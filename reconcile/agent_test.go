@@ -27,12 +27,12 @@ type repository struct {
 	err     error
 }
 
-func newRepository(t *testing.T) *repository {
+func newRepository(t testing.TB) *repository {
 	return &repository{dir: t.TempDir(), commits: map[string]*source.Snapshot{}}
 }
 
 // commit makes a revision of the documents. The message may carry the trailer that lets removals through.
-func (r *repository) commit(t *testing.T, documents string, allowed int) {
+func (r *repository) commit(t testing.TB, documents string, allowed int) {
 	t.Helper()
 	name := fmt.Sprintf("%040d", len(r.commits)+1)
 	dir := filepath.Join(r.dir, name)
@@ -72,7 +72,7 @@ func (r *repository) Watch(context.Context, func()) error { return nil }
 
 // agent drives a loop by hand.
 type agent struct {
-	t       *testing.T
+	t       testing.TB
 	repo    *repository
 	libvirt reconcile.Runner
 	loop    *reconcile.Loop
@@ -84,7 +84,7 @@ type agent struct {
 	facts status.Facts
 }
 
-func newAgent(t *testing.T, libvirt reconcile.Runner) *agent {
+func newAgent(t testing.TB, libvirt reconcile.Runner) *agent {
 	a := &agent{t: t, repo: newRepository(t), libvirt: libvirt, host: "kvm1", state: filepath.Join(t.TempDir(), "state.json")}
 	a.restart()
 	return a
