@@ -29,7 +29,7 @@ const patience = 90 * time.Second
 // host is a machine with a libvirtd of its own, a repository, and a gitvirt to run on it. What gitvirt asks of libvirt goes
 // through a proxy.
 type host struct {
-	t       *testing.T
+	t       testing.TB
 	binary  string
 	sandbox *sandbox.Sandbox
 	proxy   *proxy.Proxy
@@ -79,7 +79,7 @@ func TestMain(m *testing.M) {
 	}())
 }
 
-func newHost(t *testing.T) *host {
+func newHost(t testing.TB) *host {
 	t.Helper()
 	h := &host{t: t, binary: os.Getenv("GITVIRT_UNDER_TEST"), sandbox: sandboxtest.Start(t), state: t.TempDir(), log: &syncBuffer{}}
 	var err error
