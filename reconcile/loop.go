@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"runtime/debug"
 	"sync"
 	"time"
 
@@ -33,6 +34,7 @@ type Loop struct {
 	goodOf     string
 	domainType string
 	begun      time.Time // of the pass before
+	fresh      bool      // a revision was read since memory was given back
 
 	mu    sync.Mutex
 	alive time.Time // of the last pass
@@ -133,6 +135,11 @@ func (l *Loop) pass(ctx context.Context) time.Time {
 		}
 	}
 	l.opts.Publish(facts)
+	if l.fresh {
+		// Reading a revision leaves much behind that no later pass needs.
+		debug.FreeOSMemory()
+		l.fresh = false
+	}
 	l.mu.Lock()
 	l.alive = time.Now()
 	l.mu.Unlock()

@@ -44,6 +44,7 @@ func (l *Loop) adopt(ctx context.Context, s *source.Snapshot, domainType string)
 		l.memory.newRevision()
 	}
 	l.remember(view, s.Commit)
+	l.fresh = true
 	l.revision = &revision{snapshot: s, wanted: w, shown: shown(view)}
 	for _, p := range view.Problems {
 		l.log.Warn("document problem", "problem", p.String())

@@ -22,6 +22,10 @@ func BenchmarkAgentMemory(b *testing.B) {
 	commit := h.push("Many", append(machines, others...)...)
 	a := h.agent()
 	h.settled(commit)
+	// One that finds all as it should be, as after most starts.
+	a.kill()
+	a = h.agent()
+	h.settled(commit)
 	for b.Loop() {
 		status, err := os.ReadFile(filepath.Join("/proc", fmt.Sprint(a.cmd.Process.Pid), "status"))
 		if err != nil {
