@@ -80,22 +80,24 @@ func jsonDocuments(data []byte) iter.Seq[raw] {
 	}
 }
 
-// place turns offsets that grow into lines and columns.
+// place turns offsets that grow into lines and columns; a column is a character, not a byte.
 type place struct {
-	data           []byte
-	offset         int
-	newlines, last int // newlines before offset, and where the last one's line begins
+	data             []byte
+	offset           int
+	newlines, before int // newlines before offset, and characters before it in its line
 }
 
 func (p *place) at(offset int) (line, column int) {
-	offset = min(offset, len(p.data))
-	for ; p.offset < offset; p.offset++ {
-		if p.data[p.offset] == '\n' {
+	for ; p.offset < min(offset, len(p.data)); p.offset++ {
+		switch c := p.data[p.offset]; {
+		case c == '\n':
 			p.newlines++
-			p.last = p.offset + 1
+			p.before = 0
+		case utf8.RuneStart(c):
+			p.before++
 		}
 	}
-	return p.newlines + 1, utf8.RuneCount(p.data[min(p.last, offset):offset]) + 1
+	return p.newlines + 1, p.before + 1
 }
 
 type jsonReader struct {

@@ -110,12 +110,14 @@ func corruptions() []corruption {
 	return []corruption{
 		{"garbage", in(func(*rand.Rand, string) string { return "{{{\n" })},
 		{"words", in(func(*rand.Rand, string) string { return "no document at all\n" })},
-		{"conflict markers", in(func(_ *rand.Rand, text string) string { return "<<<<<<< HEAD\n" + text + "=======\n" + text + ">>>>>>> x\n" })},
+		{"conflict markers", in(func(_ *rand.Rand, text string) string {
+			return "<<<<<<< HEAD\n" + text + "=======\n" + text + ">>>>>>> x\n"
+		})},
 		{"cut", in(func(r *rand.Rand, text string) string { return text[:1+r.IntN(len(text)-1)] + "\n" })},
 		{"a byte changed", in(func(r *rand.Rand, text string) string {
 			b := []byte(text)
 			const bytes = "\t:{}[]x\"'*&\x00\xff\n0 -"
-			b[r.IntN(len(b))] = bytes[r.IntN(len(bytes))]
+			b[r.IntN(len(b)-1)] = bytes[r.IntN(len(bytes))] // the last line break parts it from the next document
 			return string(b)
 		})},
 		{"a line lost", in(func(r *rand.Rand, text string) string {

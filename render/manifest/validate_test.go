@@ -60,7 +60,7 @@ networks[1]: no interface has the name "dmz"; add one to domain.devices.interfac
 // TestDecodeRefuses decodes trees that Read did not make.
 func TestDecodeRefuses(t *testing.T) {
 	for want, tree := range map[string]Tree{
-		"domian: unknown field; did you mean \"domain\"?":                 {"domian": nil},
+		"domian: unknown field; did you mean \"domain\"?":                {"domian": nil},
 		"domain: expected a mapping, found 1":                            {"domain": 1},
 		"domain.cpu.cores: expected a whole number, found 2":             {"domain": Tree{"cpu": Tree{"cores": "2"}}},
 		"domain.cpu.cores: must be at most 4294967295":                   {"domain": Tree{"cpu": Tree{"cores": int64(1) << 40}}},
