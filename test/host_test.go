@@ -125,6 +125,14 @@ func (h *host) git(dir string, args ...string) string {
 // push makes the documents the whole content of the branch, and returns the commit.
 func (h *host) push(message string, documents ...string) string {
 	h.t.Helper()
+	commit := h.commit(message, documents...)
+	h.git(h.clone, "push", "--quiet", "origin", "HEAD:main")
+	return commit
+}
+
+// commit makes a commit of the documents in the clone.
+func (h *host) commit(message string, documents ...string) string {
+	h.t.Helper()
 	old, err := filepath.Glob(filepath.Join(h.clone, "*.yaml"))
 	if err != nil {
 		h.t.Fatal(err)
@@ -141,7 +149,6 @@ func (h *host) push(message string, documents ...string) string {
 	}
 	h.git(h.clone, "add", "--all")
 	h.git(h.clone, "commit", "--quiet", "--allow-empty", "-m", message)
-	h.git(h.clone, "push", "--quiet", "origin", "HEAD:main")
 	return h.git(h.clone, "rev-parse", "HEAD")
 }
 
