@@ -29,6 +29,7 @@ func assess(w Wanted, i *render.Instance, d *Domain, mem Memory) Assessment {
 		a.note("Stuck", "libvirt gives no answer about it; it is left alone until it does")
 		return a
 	case d.Meta() == nil && !i.Adopt:
+		a.Phase = phaseOf(d, false)
 		a.block("NotOurs", "there is a domain of this name that gitvirt did not define: rename one of them, or say adopt: true in the RunState")
 		return a
 	}
