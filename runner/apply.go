@@ -78,7 +78,7 @@ func (r *Runner) change(ctx context.Context, c change) error {
 	if err := r.ready(ctx, c, dom); err != nil {
 		return err
 	}
-	leave, err := r.gate.enter(ctx, c.monitor, c.limit)
+	place, err := r.gate.enter(ctx, c.monitor, c.limit)
 	if err != nil {
 		return err
 	}
@@ -87,10 +87,10 @@ func (r *Runner) change(ctx context.Context, c change) error {
 	w := watcher{
 		late: func() {
 			r.calls.missed(mine)
-			r.gate.missed(c.monitor)
+			place.missed()
 		},
 		ended: func(late bool) {
-			leave(late)
+			place.leave()
 			r.calls.end(id, mine)
 			if late {
 				r.wakeUp() // nobody hoped for this answer any more

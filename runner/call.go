@@ -15,6 +15,9 @@ import (
 type caller struct {
 	pool *pool
 	work *work
+	gate *gate
+	// pass waits until a call may be sent.
+	pass func()
 	// turns bounds how many calls are on their way, without those that are late. It may be nil.
 	turns *semaphore.Weighted
 	// late is how many calls have missed their deadline and are still on their way; from maxLate on, nothing more is
@@ -79,12 +82,14 @@ func call[T any](ctx context.Context, on caller, limit time.Duration, w watcher,
 		end()
 		return none, err
 	}
+	on.gate.pass() // opening a connection takes calls, too
 	c, err := on.pool.take(ctx)
 	if err != nil {
 		leave()
 		end()
 		return none, err
 	}
+	on.pass()
 	// The deadline also holds for a call that nobody waits for any more, because its context has ended.
 	missed := make(chan struct{})
 	timer := time.AfterFunc(limit, func() {

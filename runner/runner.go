@@ -57,8 +57,9 @@ func New(opts Options) (*Runner, error) {
 	}
 	dial := func(ctx context.Context) (*conn, error) { return endpoint.dial(ctx, opts.Deadlines.Connect) }
 	r.reads = caller{pool: newPool(readsPerConnection, maxReads/readsPerConnection, dial), work: &r.work,
-		turns: semaphore.NewWeighted(maxReads), late: new(atomic.Int32), maxLate: maxLateReads}
-	r.changes = caller{pool: newPool(1, maxFresh, dial), work: &r.work, late: new(atomic.Int32)}
+		gate: r.gate, pass: r.gate.pass, turns: semaphore.NewWeighted(maxReads), late: new(atomic.Int32), maxLate: maxLateReads}
+	r.changes = caller{pool: newPool(1, maxFresh, dial), work: &r.work,
+		gate: r.gate, pass: r.gate.passAlone, late: new(atomic.Int32)}
 	r.refreshes = newRefreshes(r)
 	return r, nil
 }
