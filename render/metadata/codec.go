@@ -124,7 +124,7 @@ func (m *Metadata) Element() *domxml.Element {
 	return e
 }
 
-// XML is the record as libvirt's DomainSetMetadata takes it.
+// XML is the record with its namespace. DomainSetMetadata adds the namespace itself, and refuses an element that has it.
 func (m *Metadata) XML() string { return m.Element().String() }
 
 // Put puts the record into a domain in place of the one that it has, leaving others' metadata alone.
