@@ -32,7 +32,12 @@ type Options struct {
 	Revision string
 	// DomainType is kvm or qemu; kvm when empty.
 	DomainType string
+	// CacheDir is where the host keeps what is fetched for its machines; DefaultCacheDir when empty.
+	CacheDir string
 }
+
+// DefaultCacheDir is below an agent's usual folder.
+const DefaultCacheDir = "/var/lib/gitvirt/cache"
 
 // Complete makes an instance of its documents: flavour, config and defaults together, nothing left to default. The
 // same input gives the same instance, to the byte. Problems name fields of the config.

@@ -63,7 +63,7 @@ func fill(spec *manifest.InstanceSpec, fleet, instance string) {
 }
 
 // fillBootloader does as KubeVirt: EFI means secure boot unless it says false, and secure boot needs SMM.
-func fillBootloader(d *kubevirt.DomainSpec) {
+func fillBootloader(d *manifest.DomainSpec) {
 	if d.Features == nil {
 		d.Features = &kubevirt.Features{}
 	}

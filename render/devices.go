@@ -60,7 +60,7 @@ func disk(i *Instance, d *kubevirt.Disk) (*domxml.Element, error) {
 }
 
 // nic is <interface>.
-func nic(i *Instance, d *kubevirt.Interface) (*domxml.Element, error) {
+func nic(i *Instance, d *manifest.Interface) (*domxml.Element, error) {
 	n := slices.IndexFunc(i.Spec.Networks, func(n manifest.Network) bool { return n.Name == d.Name })
 	if n < 0 {
 		return nil, fmt.Errorf("there is no network named %s", d.Name)

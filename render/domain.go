@@ -85,7 +85,7 @@ func consoles(devices *domxml.Element) {
 
 // firmware is <os>. The machine type is libvirt's alias or a versioned name; libvirt turns the first into the second
 // when the domain is created, and there it stays.
-func firmware(domain *domxml.Element, spec *kubevirt.DomainSpec) {
+func firmware(domain *domxml.Element, spec *manifest.DomainSpec) {
 	os := domain.Append(domxml.New("os"))
 	text(os, "type", "hvm").SetAttr("machine", spec.Machine.Type)
 	os.Child("type").SetAttr("arch", "x86_64")

@@ -41,8 +41,9 @@ type VolumeKind string
 const (
 	VolumeBlank   VolumeKind = "Blank"   // an empty qcow2 or raw image, made once
 	VolumeOverlay VolumeKind = "Overlay" // a qcow2 overlay on Backing, made once
-	VolumeEmpty   VolumeKind = "Empty"   // blank, made anew at every run
-	VolumeSeed    VolumeKind = "Seed"    // a NoCloud ISO image; its name changes with its content
+	VolumeEmpty   VolumeKind = "Empty"   // made anew at every run: blank, or an overlay on Backing
+	VolumeSeed    VolumeKind = "Seed"    // an ISO image for cloud-init; its name changes with its content
+	VolumeFetched VolumeKind = "Fetched" // no disk: a file that Fetch brings to Path, such as a kernel
 	VolumeFile    VolumeKind = "File"    // a host file at Path (hostDisk), made when it is not there and Create says so
 )
 
@@ -57,9 +58,20 @@ type Volume struct {
 	Size          int64  // bytes; 0: as the backing file
 	Format        string // qcow2 or raw
 	Backing       string // the backing file's path
-	BackingFormat string
-	// Seed is the files of a NoCloud image by name (user-data, meta-data, network-config). Secret.
+	BackingFormat string // empty with Fetch: it is found out
+	// Fetch says where Backing, or Path of a VolumeFetched, comes from; nil for a file that has to be there.
+	Fetch *Fetch
+	// Seed is the files of a cloud-init image by path in it. Secret.
 	Seed map[string][]byte `json:"-"`
+	// Label is the name of the image's file system, by which cloud-init finds it: cidata or config-2.
+	Label string
+}
+
+// Fetch is a file in an OCI image.
+type Fetch struct {
+	Image string // REGISTRY/REPOSITORY[:TAG][@DIGEST]
+	// Path is that of the file in the image; empty for the only file below /disk.
+	Path string
 }
 
 // Persistent says whether the volume holds what cannot be made again.

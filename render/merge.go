@@ -10,11 +10,13 @@ import (
 // choices are fields of which only one can be said: what says one of them takes the others back. The first word tells the
 // list or object that they stand in.
 var choices = map[string][]string{
-	"volumes":    {"volume", "emptyDisk", "hostDisk", "cloudInitNoCloud"},
-	"networks":   {"libvirt", "bridge", "user"},
+	"volumes": {"volume", "containerDisk", "emptyDisk", "hostDisk", "block", "hostPath", "cloudInitNoCloud", "cloudInitConfigDrive",
+		"persistentVolumeClaim", "dataVolume", "ephemeral"},
+	"networks":   {"libvirt", "bridge", "direct", "pci", "user", "pod", "multus"},
 	"disks":      {"disk", "cdrom", "lun"},
-	"interfaces": {"bridge", "masquerade"},
+	"interfaces": {"bridge", "masquerade", "sriov", "macvtap"},
 	"bootloader": {"bios", "efi"},
+	"image":      {"path", "container"},
 	"":           {"domainXML", "domainXMLFrom"},
 }
 

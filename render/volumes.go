@@ -39,7 +39,7 @@ func volumeOf(instance, uuid string, v manifest.Volume) (Volume, error) {
 		if err != nil {
 			return out, err
 		}
-		out.Kind, out.Format, out.Seed = VolumeSeed, "raw", seed
+		out.Kind, out.Format, out.Seed, out.Label = VolumeSeed, "raw", seed, "cidata"
 		out.File = instance + "." + v.Name + "-" + seedDigest(seed) + ".iso"
 	}
 	return out, nil
@@ -54,7 +54,7 @@ func suffix(format string) string {
 
 // noCloud is the files of a NoCloud image. The instance-id stays the same for as long as the machine does, so that an
 // edit of the user data does not make cloud-init set the machine up anew.
-func noCloud(instance, uuid string, c *manifest.CloudInitNoCloud) (map[string][]byte, error) {
+func noCloud(instance, uuid string, c *manifest.CloudInit) (map[string][]byte, error) {
 	files := map[string][]byte{
 		"meta-data": fmt.Appendf(nil, "instance-id: %s\nlocal-hostname: %s\n", uuid, instance),
 		"user-data": {},

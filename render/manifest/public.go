@@ -15,15 +15,8 @@ var passwords = regexp.MustCompile(`(\bpasswd\s*=\s*)("[^"]*"|'[^']*')`)
 func Public(spec InstanceSpec) InstanceSpec {
 	spec.Volumes = slices.Clone(spec.Volumes)
 	for i, v := range spec.Volumes {
-		if v.CloudInitNoCloud == nil {
-			continue
-		}
-		spec.Volumes[i].CloudInitNoCloud = &CloudInitNoCloud{
-			UserData:          digest(v.CloudInitNoCloud.UserData),
-			UserDataBase64:    digest(v.CloudInitNoCloud.UserDataBase64),
-			NetworkData:       digest(v.CloudInitNoCloud.NetworkData),
-			NetworkDataBase64: digest(v.CloudInitNoCloud.NetworkDataBase64),
-		}
+		spec.Volumes[i].CloudInitNoCloud = v.CloudInitNoCloud.public()
+		spec.Volumes[i].CloudInitConfigDrive = v.CloudInitConfigDrive.public()
 	}
 	spec.DomainXML = passwords.ReplaceAllStringFunc(spec.DomainXML, func(attribute string) string {
 		m := passwords.FindStringSubmatch(attribute)
@@ -31,6 +24,14 @@ func Public(spec InstanceSpec) InstanceSpec {
 		return m[1] + quote + digest(m[2][1:len(m[2])-1]) + quote
 	})
 	return spec
+}
+
+func (c *CloudInit) public() *CloudInit {
+	if c == nil {
+		return nil
+	}
+	return &CloudInit{UserData: digest(c.UserData), UserDataBase64: digest(c.UserDataBase64),
+		NetworkData: digest(c.NetworkData), NetworkDataBase64: digest(c.NetworkDataBase64)}
 }
 
 // digest is sha256: and 12 hexadecimal digits; that of nothing is nothing.

@@ -39,8 +39,9 @@ func fieldEnums() map[owned]*enum {
 		{reflect.TypeFor[StorageVolume](), "format"}:     format,
 		{reflect.TypeFor[Image](), "format"}:             format,
 		{reflect.TypeFor[HostDisk](), "type"}:            {values: []string{"Disk", "DiskOrCreate"}},
+		{reflect.TypeFor[DirectNetwork](), "mode"}:       {values: []string{"bridge", "vepa", "private", "passthrough"}},
 		// KubeVirt's documentation of Interface.
-		{reflect.TypeFor[kubevirt.Interface](), "model"}: {values: []string{
+		{reflect.TypeFor[Interface](), "model"}: {values: []string{
 			"virtio", "e1000", "e1000e", "igb", "ne2k_pci", "pcnet", "rtl8139"}},
 	}
 }
@@ -53,7 +54,7 @@ func minimums() map[owned]int64 {
 		{reflect.TypeFor[kubevirt.CPU](), "sockets"}:                       1,
 		{reflect.TypeFor[kubevirt.CPU](), "threads"}:                       1,
 		{reflect.TypeFor[kubevirt.Disk](), "bootOrder"}:                    1,
-		{reflect.TypeFor[kubevirt.Interface](), "bootOrder"}:               1,
+		{reflect.TypeFor[Interface](), "bootOrder"}:                        1,
 		{reflect.TypeFor[kubevirt.FeatureSpinlocks](), "spinlocks"}:        4095, // libvirt's least value of retries
 		{reflect.TypeFor[InstanceSpec](), "terminationGracePeriodSeconds"}: 0,
 	}
@@ -62,45 +63,35 @@ func minimums() map[owned]int64 {
 // refusals are fields that people have reason to write and that our types do not have, with what to do.
 func refusals() map[owned]string {
 	const (
-		notYet     = "is not supported yet"
-		inCluster  = "is something that only a Kubernetes cluster has; use volume, hostDisk or emptyDisk"
-		netCluster = "is something that only a Kubernetes cluster has; use libvirt, bridge or user"
-		status     = "is written by agents and never read from a repository; take it out"
-		owners     = "are written by agents onto the instances that they make; take them out"
+		notYet    = "is not supported yet"
+		inCluster = "is something that only a Kubernetes cluster has; use volume, hostDisk or emptyDisk"
+		status    = "is written by agents and never read from a repository; take it out"
+		owners    = "are written by agents onto the instances that they make; take them out"
 	)
 	meta, volume := reflect.TypeFor[Meta](), reflect.TypeFor[Volume]()
 	return map[owned]string{
-		{meta, "ownerReferences"}:                                     owners,
-		{meta, "namespace"}:                                           "is something that only a Kubernetes cluster has; take it out",
-		{reflect.TypeFor[Config](), "status"}:                         status,
-		{reflect.TypeFor[RunState](), "status"}:                       status,
-		{reflect.TypeFor[Flavour](), "status"}:                        status,
-		{reflect.TypeFor[ConfigSpec](), "presets"}:                    notYet,
-		{reflect.TypeFor[RunStateSpec](), "attach"}:                   notYet,
-		{reflect.TypeFor[RunStateSpec](), "revision"}:                 notYet,
-		{reflect.TypeFor[Network](), "direct"}:                        notYet + "; say the interface in domainXML",
-		{reflect.TypeFor[Network](), "pod"}:                           netCluster,
-		{reflect.TypeFor[Network](), "multus"}:                        netCluster,
-		{reflect.TypeFor[Image](), "url"}:                             notYet + "; fetch the image to the host and say its path",
-		{reflect.TypeFor[Image](), "sha256"}:                          notYet,
-		{reflect.TypeFor[CloudInitNoCloud](), "secretRef"}:            notYet + "; say userData",
-		{volume, "containerDisk"}:                                     notYet,
-		{volume, "block"}:                                             notYet + "; say the disk in domainXML",
-		{volume, "network"}:                                           notYet + "; say the disk in domainXML",
-		{volume, "iso"}:                                               notYet + "; use hostDisk",
-		{volume, "cloudInitConfigDrive"}:                              notYet + "; use cloudInitNoCloud",
-		{volume, "ignition"}:                                          notYet,
-		{volume, "sysprep"}:                                           notYet,
-		{volume, "configMap"}:                                         inCluster,
-		{volume, "dataVolume"}:                                        inCluster,
-		{volume, "downwardAPI"}:                                       inCluster,
-		{volume, "downwardMetrics"}:                                   inCluster,
-		{volume, "ephemeral"}:                                         inCluster,
-		{volume, "memoryDump"}:                                        inCluster,
-		{volume, "persistentVolumeClaim"}:                             inCluster,
-		{volume, "secret"}:                                            inCluster,
-		{volume, "serviceAccount"}:                                    inCluster,
-		{reflect.TypeFor[CloudInitNoCloud](), "networkDataSecretRef"}: notYet + "; say networkData",
+		{meta, "ownerReferences"}:                              owners,
+		{meta, "namespace"}:                                    "is something that only a Kubernetes cluster has; take it out",
+		{reflect.TypeFor[Config](), "status"}:                  status,
+		{reflect.TypeFor[RunState](), "status"}:                status,
+		{reflect.TypeFor[Flavour](), "status"}:                 status,
+		{reflect.TypeFor[ConfigSpec](), "presets"}:             notYet,
+		{reflect.TypeFor[RunStateSpec](), "attach"}:            notYet,
+		{reflect.TypeFor[RunStateSpec](), "revision"}:          notYet,
+		{reflect.TypeFor[Image](), "url"}:                      notYet + "; fetch the image to the host and say its path",
+		{reflect.TypeFor[Image](), "sha256"}:                   notYet,
+		{reflect.TypeFor[CloudInit](), "secretRef"}:            notYet + "; say userData",
+		{volume, "network"}:                                    notYet + "; say the disk in domainXML",
+		{volume, "iso"}:                                        notYet + "; use hostDisk",
+		{volume, "ignition"}:                                   notYet,
+		{volume, "sysprep"}:                                    notYet,
+		{volume, "configMap"}:                                  inCluster,
+		{volume, "downwardAPI"}:                                inCluster,
+		{volume, "downwardMetrics"}:                            inCluster,
+		{volume, "memoryDump"}:                                 inCluster,
+		{volume, "secret"}:                                     inCluster,
+		{volume, "serviceAccount"}:                             inCluster,
+		{reflect.TypeFor[CloudInit](), "networkDataSecretRef"}: notYet + "; say networkData",
 	}
 }
 

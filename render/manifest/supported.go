@@ -49,6 +49,7 @@ func Supported() []string {
 		"domain.devices.disks[].bootOrder",
 		"domain.devices.disks[].serial",
 		"domain.devices.disks[].cache",
+		"domain.devices.interfaces[].addresses",
 		"domain.devices.interfaces[].name",
 		"domain.devices.interfaces[].model",
 		"domain.devices.interfaces[].macAddress",

@@ -82,8 +82,8 @@ func TestDecodeRefuses(t *testing.T) {
 func TestPublic(t *testing.T) {
 	const secret = "hunter2"
 	spec := InstanceSpec{
-		Volumes: []Volume{{Name: "root", EmptyDisk: &EmptyDisk{}}, {Name: "init", CloudInitNoCloud: &CloudInitNoCloud{
-			UserData: secret, UserDataBase64: secret + "b", NetworkData: secret, NetworkDataBase64: secret + "c"}}},
+		Volumes: []Volume{{Name: "root", VolumeSource: VolumeSource{EmptyDisk: &EmptyDisk{}}}, {Name: "init", VolumeSource: VolumeSource{CloudInitNoCloud: &CloudInit{
+			UserData: secret, UserDataBase64: secret + "b", NetworkData: secret, NetworkDataBase64: secret + "c"}}}},
 		DomainXML: `<domain><graphics type='vnc' passwd='hunter2' passwdValidTo='2026-01-01'/><graphics passwd = "hunter2"/></domain>`,
 	}
 	before := fmt.Sprintf("%+v", *spec.Volumes[1].CloudInitNoCloud)
@@ -101,7 +101,7 @@ func TestPublic(t *testing.T) {
 	if after := fmt.Sprintf("%+v", *spec.Volumes[1].CloudInitNoCloud); before != after || !strings.Contains(spec.DomainXML, secret) {
 		t.Error("the spec was changed")
 	}
-	if empty := Public(InstanceSpec{Volumes: []Volume{{CloudInitNoCloud: &CloudInitNoCloud{}}}}); *empty.Volumes[0].CloudInitNoCloud != (CloudInitNoCloud{}) {
+	if empty := Public(InstanceSpec{Volumes: []Volume{{VolumeSource: VolumeSource{CloudInitNoCloud: &CloudInit{}}}}}); *empty.Volumes[0].CloudInitNoCloud != (CloudInit{}) {
 		t.Error("nothing has a digest")
 	}
 }

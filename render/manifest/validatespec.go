@@ -1,7 +1,6 @@
 package manifest
 
 import (
-	"encoding/base64"
 	"fmt"
 	"strconv"
 	"strings"
@@ -27,7 +26,7 @@ func (c *specChecker) check(spec *InstanceSpec) {
 	c.volumes(spec.Volumes)
 }
 
-func (c *specChecker) domain(d *kubevirt.DomainSpec) {
+func (c *specChecker) domain(d *DomainSpec) {
 	if cpu := d.CPU; cpu != nil {
 		product := uint64(1)
 		for _, n := range []uint32{cpu.Sockets, cpu.Cores, cpu.Threads} {
@@ -70,7 +69,7 @@ func (c *specChecker) disks(disks []kubevirt.Disk, orders map[uint]string) {
 	}
 }
 
-func (c *specChecker) interfaces(interfaces []kubevirt.Interface, orders map[uint]string) {
+func (c *specChecker) interfaces(interfaces []Interface, orders map[uint]string) {
 	const list = "domain.devices.interfaces"
 	names, macs := seen{}, seen{}
 	for i, n := range interfaces {
@@ -81,6 +80,7 @@ func (c *specChecker) interfaces(interfaces []kubevirt.Interface, orders map[uin
 		if n.Bridge != nil && n.Masquerade != nil {
 			c.add(at, "says bridge and masquerade; take one out")
 		}
+		c.addresses(at, n.Addresses)
 		if n.MacAddress != "" {
 			c.mac(at+".macAddress", n.MacAddress)
 			macs.again(&c.checker, list, "macAddress", strings.ReplaceAll(strings.ToLower(n.MacAddress), "-", ":"), "address", i)
@@ -109,118 +109,6 @@ func (c *specChecker) bootOrder(at string, order *uint, orders map[uint]string) 
 		return
 	}
 	orders[*order] = at
-}
-
-func (c *specChecker) networks(networks []Network) {
-	names := seen{}
-	for i, n := range networks {
-		at := "networks[" + strconv.Itoa(i) + "]"
-		c.label(at+".name", n.Name)
-		names.again(&c.checker, "networks", "name", n.Name, "network", i)
-		var set []string
-		if n.Libvirt != nil {
-			set = append(set, "libvirt")
-			if n.Libvirt.Network == "" && !c.partial {
-				c.add(at+".libvirt.network", "is missing; say a libvirt network's name")
-			}
-		}
-		if n.Bridge != "" {
-			set = append(set, "bridge")
-			// The kernel's bound on an interface's name, IFNAMSIZ, less the final zero byte.
-			if len(n.Bridge) > 15 || strings.ContainsAny(n.Bridge, "/ \t\r\n\x00") {
-				c.add(at+".bridge", quoted(n.Bridge)+" is not a bridge's name: at most 15 letters, no spaces, no \"/\"")
-			}
-		}
-		if n.User != nil {
-			set = append(set, "user")
-		}
-		c.oneOf(at, set, []string{"libvirt", "bridge", "user"}, c.partial)
-	}
-}
-
-func (c *specChecker) volumes(volumes []Volume) {
-	names := seen{}
-	for i, v := range volumes {
-		at := "volumes[" + strconv.Itoa(i) + "]"
-		c.label(at+".name", v.Name)
-		names.again(&c.checker, "volumes", "name", v.Name, "volume", i)
-		var set []string
-		if v.Volume != nil {
-			set = append(set, "volume")
-			c.storageVolume(at+".volume", v.Volume)
-		}
-		if v.EmptyDisk != nil {
-			set = append(set, "emptyDisk")
-			if !v.EmptyDisk.Capacity.IsZero() || !c.partial {
-				c.size(at+".emptyDisk.capacity", &v.EmptyDisk.Capacity)
-			}
-		}
-		if v.HostDisk != nil {
-			set = append(set, "hostDisk")
-			c.hostDisk(at+".hostDisk", v.HostDisk)
-		}
-		if v.CloudInitNoCloud != nil {
-			set = append(set, "cloudInitNoCloud")
-			c.cloudInit(at+".cloudInitNoCloud", v.CloudInitNoCloud)
-		}
-		c.oneOf(at, set, []string{"volume", "emptyDisk", "hostDisk", "cloudInitNoCloud"}, c.partial)
-	}
-}
-
-func (c *specChecker) storageVolume(at string, v *StorageVolume) {
-	c.size(at+".size", v.Size)
-	if v.Size == nil && v.Image == nil && !c.partial {
-		c.add(at, "has neither a size nor an image; say one")
-	}
-	if strings.ContainsAny(v.Pool, "/\n") {
-		c.add(at+".pool", quoted(v.Pool)+" is not a pool's name")
-	}
-	if v.Image == nil {
-		return
-	}
-	if v.Image.Path != "" || !c.partial {
-		c.hostPath(at+".image.path", v.Image.Path)
-	}
-	if v.Format == "raw" {
-		c.add(at+".format", "a volume with an image is a qcow2 overlay on it; take out the format")
-	}
-}
-
-func (c *specChecker) hostDisk(at string, d *HostDisk) {
-	if d.Path != "" || !c.partial {
-		c.hostPath(at+".path", d.Path)
-	}
-	if d.Type == "" && !c.partial {
-		c.add(at+".type", "is missing; say Disk (the file is there) or DiskOrCreate")
-	}
-	c.size(at+".capacity", d.Capacity)
-	if d.Type == "DiskOrCreate" && d.Capacity == nil && !c.partial {
-		c.add(at+".capacity", "is missing; a file that is to be made needs one")
-	}
-}
-
-func (c *specChecker) cloudInit(at string, s *CloudInitNoCloud) {
-	both := func(plain, encoded string) {
-		c.add(at+"."+encoded, "cannot be said together with "+plain+"; take one out")
-	}
-	if s.UserData != "" && s.UserDataBase64 != "" {
-		both("userData", "userDataBase64")
-	}
-	if s.NetworkData != "" && s.NetworkDataBase64 != "" {
-		both("networkData", "networkDataBase64")
-	}
-	c.base64(at+".userDataBase64", s.UserDataBase64)
-	c.base64(at+".networkDataBase64", s.NetworkDataBase64)
-	if *s == (CloudInitNoCloud{}) && !c.partial {
-		c.add(at, "has no data; say userData")
-	}
-}
-
-// base64 checks an encoded text. What is wrong with it is told without it: it is secret.
-func (c *specChecker) base64(field, text string) {
-	if _, err := base64.StdEncoding.DecodeString(text); err != nil {
-		c.add(field, fmt.Sprintf("is not base64: %v", err))
-	}
 }
 
 // references checks that disks and volumes, and interfaces and networks, belong together.

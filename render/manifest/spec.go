@@ -1,0 +1,220 @@
+package manifest
+
+import (
+	kubevirt "kubevirt.io/api/core/v1"
+)
+
+// KubeVirt's types without their methods: embedding VirtualMachineInstanceSpec itself would promote its UnmarshalJSON,
+// which accepts unknown fields and leaves ours empty without an error.
+type (
+	kubevirtSpec      kubevirt.VirtualMachineInstanceSpec
+	kubevirtDomain    kubevirt.DomainSpec
+	kubevirtDevices   kubevirt.Devices
+	kubevirtInterface kubevirt.Interface
+)
+
+// InstanceSpec is a template's spec: KubeVirt's, with the host's networks and volumes beside the cluster's, and
+// libvirt's own language.
+type InstanceSpec struct {
+	kubevirtSpec `json:",inline"`
+
+	Domain   DomainSpec `json:"domain"`
+	Networks []Network  `json:"networks,omitempty"`
+	Volumes  []Volume   `json:"volumes,omitempty"`
+	// DomainXML is libvirt's own language, merged over the rendered domain.
+	DomainXML string `json:"domainXML,omitempty"`
+	// DomainXMLFrom names a file that holds the DomainXML. In a document it is relative to the document's folder; Read
+	// makes it relative to the repository, and Set.Text has the file's content.
+	DomainXMLFrom string `json:"domainXMLFrom,omitempty"`
+}
+
+// DomainSpec is KubeVirt's.
+type DomainSpec struct {
+	kubevirtDomain `json:",inline"`
+	Devices        Devices `json:"devices"`
+}
+
+// Devices are KubeVirt's.
+type Devices struct {
+	kubevirtDevices `json:",inline"`
+	Interfaces      []Interface `json:"interfaces,omitempty"`
+}
+
+// Interface is KubeVirt's, with addresses beside it.
+type Interface struct {
+	kubevirtInterface `json:",inline"`
+	// Addresses are the guest's own, with their prefix lengths (192.0.2.10/24). A cloud-init seed that says nothing of
+	// the network gives them to the guest.
+	Addresses []string `json:"addresses,omitempty"`
+}
+
+// Network is what an interface of the same name is connected to; exactly one of its sources is set.
+type Network struct {
+	Name          string `json:"name"`
+	NetworkSource `json:",inline"`
+	// VLAN is the tag of the interface's frames, 1 to 4094. The bridge below has to know VLANs (Open vSwitch, an SR-IOV
+	// function, or a Linux bridge with libvirt 11 and later).
+	VLAN *uint16 `json:"vlan,omitempty"`
+}
+
+// NetworkSource is where a network is found. Pod and Multus are KubeVirt's names, which a Host says the meaning of.
+type NetworkSource struct {
+	// Libvirt is a libvirt network.
+	Libvirt *LibvirtNetwork `json:"libvirt,omitempty"`
+	// Bridge is a bridge of the host.
+	Bridge string `json:"bridge,omitempty"`
+	// Direct is a device of the host that is shared by macvtap.
+	Direct *DirectNetwork `json:"direct,omitempty"`
+	// PCI is the host's PCI address of a network function that the guest gets to itself (0000:65:00.1).
+	PCI string `json:"pci,omitempty"`
+	// User is QEMU's user-mode network (SLIRP).
+	User *UserNetwork `json:"user,omitempty"`
+	// Pod is a cluster's own network. Where the Host does not say what it is, it is libvirt's network "default".
+	Pod *PodNetwork `json:"pod,omitempty"`
+	// Multus is one of a cluster's further networks.
+	Multus *MultusNetwork `json:"multus,omitempty"`
+}
+
+// LibvirtNetwork names a libvirt network.
+type LibvirtNetwork struct {
+	Network string `json:"network"`
+	// PortGroup is one that the network defines.
+	PortGroup string `json:"portGroup,omitempty"`
+}
+
+// DirectNetwork is a macvtap device on one of the host's.
+type DirectNetwork struct {
+	Dev string `json:"dev"`
+	// Mode is bridge (the default), vepa, private or passthrough.
+	Mode string `json:"mode,omitempty"`
+}
+
+// UserNetwork has no settings.
+type UserNetwork struct{}
+
+// PodNetwork is KubeVirt's; its ranges of addresses are the cluster's business.
+type PodNetwork struct {
+	VMNetworkCIDR     string `json:"vmNetworkCIDR,omitempty"`
+	VMIPv6NetworkCIDR string `json:"vmIPv6NetworkCIDR,omitempty"`
+}
+
+// MultusNetwork names a NetworkAttachmentDefinition, as NAME or NAMESPACE/NAME.
+type MultusNetwork struct {
+	NetworkName string `json:"networkName"`
+	Default     bool   `json:"default,omitempty"`
+}
+
+// Volume is what a disk of the same name holds; exactly one of its sources is set.
+type Volume struct {
+	Name         string `json:"name"`
+	VolumeSource `json:",inline"`
+}
+
+// VolumeSource is where a volume's content is.
+type VolumeSource struct {
+	// Volume is a libvirt storage volume, made when it is not there, and kept.
+	Volume *StorageVolume `json:"volume,omitempty"`
+	// ContainerDisk is a disk in an OCI image.
+	ContainerDisk *ContainerDisk `json:"containerDisk,omitempty"`
+	// EmptyDisk is fresh at every run.
+	EmptyDisk *EmptyDisk `json:"emptyDisk,omitempty"`
+	// HostDisk is a file of the host.
+	HostDisk *HostDisk `json:"hostDisk,omitempty"`
+	// Block is a block device of the host.
+	Block *Block `json:"block,omitempty"`
+	// HostPath is a folder of the host, for a filesystem.
+	HostPath *HostPath `json:"hostPath,omitempty"`
+	// CloudInitNoCloud and CloudInitConfigDrive are cloud-init seeds in either of its forms.
+	CloudInitNoCloud     *CloudInit `json:"cloudInitNoCloud,omitempty"`
+	CloudInitConfigDrive *CloudInit `json:"cloudInitConfigDrive,omitempty"`
+	// PersistentVolumeClaim, DataVolume and Ephemeral name what a cluster would have; a Host says what is meant.
+	PersistentVolumeClaim *PersistentVolumeClaim `json:"persistentVolumeClaim,omitempty"`
+	DataVolume            *DataVolume            `json:"dataVolume,omitempty"`
+	// Ephemeral is a claim that is not written to: what the guest writes is gone after the run.
+	Ephemeral *Ephemeral `json:"ephemeral,omitempty"`
+}
+
+// StorageVolume is a volume in a libvirt storage pool.
+type StorageVolume struct {
+	// Pool is "default" when it is left out.
+	Pool string `json:"pool,omitempty"`
+	// Size is the guest's view of it, in bytes. It may be left out where there is an image.
+	Size *Quantity `json:"size,omitempty"`
+	// Format is qcow2 (the default) or raw.
+	Format string `json:"format,omitempty"`
+	// Image is what a new volume starts as.
+	Image *Image `json:"image,omitempty"`
+}
+
+// Image is where a new volume's content comes from; exactly one of Path and Container is set.
+type Image struct {
+	// Path is a file of the host. The new volume is a qcow2 overlay on it, so it must stay as it is.
+	Path string `json:"path,omitempty"`
+	// Container is an OCI image that holds the disk below /disk/. The new volume is a qcow2 overlay on a copy of it.
+	Container string `json:"container,omitempty"`
+	// Format is qcow2 or raw; qcow2 when it is left out. A container's is found out.
+	Format string `json:"format,omitempty"`
+}
+
+// ContainerDisk is a disk in an OCI image, below /disk/. What the guest writes to it is gone after the run.
+type ContainerDisk struct {
+	// Image is REGISTRY/REPOSITORY[:TAG][@DIGEST]. A tag is looked up once on a host, and its digest kept.
+	Image string `json:"image"`
+	// Path is that of the disk in the image; the only file in /disk when it is left out.
+	Path string `json:"path,omitempty"`
+	// ImagePullPolicy and ImagePullSecret are a cluster's: an image is pulled once, with what the host's docker
+	// configuration has for its registry.
+	ImagePullPolicy string `json:"imagePullPolicy,omitempty"`
+	ImagePullSecret string `json:"imagePullSecret,omitempty"`
+}
+
+// EmptyDisk is a blank disk.
+type EmptyDisk struct {
+	Capacity Quantity `json:"capacity"`
+}
+
+// HostDisk is a file of the host, in KubeVirt's terms.
+type HostDisk struct {
+	Path string `json:"path"`
+	// Type is Disk (the file is there) or DiskOrCreate.
+	Type     string    `json:"type"`
+	Capacity *Quantity `json:"capacity,omitempty"`
+	// Shared is a cluster's word for a file that several machines have; the disk's shareable says it here.
+	Shared *bool `json:"shared,omitempty"`
+}
+
+// Block is a block device of the host.
+type Block struct {
+	Path string `json:"path"`
+}
+
+// HostPath is a folder of the host.
+type HostPath struct {
+	Path string `json:"path"`
+}
+
+// CloudInit is a cloud-init seed. Its content is secret: it appears in no instance, plan, diff or log.
+type CloudInit struct {
+	UserData          string `json:"userData,omitempty"`
+	UserDataBase64    string `json:"userDataBase64,omitempty"`
+	NetworkData       string `json:"networkData,omitempty"`
+	NetworkDataBase64 string `json:"networkDataBase64,omitempty"`
+}
+
+// PersistentVolumeClaim names a claim of a cluster.
+type PersistentVolumeClaim struct {
+	ClaimName    string `json:"claimName"`
+	ReadOnly     bool   `json:"readOnly,omitempty"`
+	Hotpluggable bool   `json:"hotpluggable,omitempty"`
+}
+
+// DataVolume names a data volume of a cluster.
+type DataVolume struct {
+	Name         string `json:"name"`
+	Hotpluggable bool   `json:"hotpluggable,omitempty"`
+}
+
+// Ephemeral is a claim below a layer of its own.
+type Ephemeral struct {
+	PersistentVolumeClaim *PersistentVolumeClaim `json:"persistentVolumeClaim,omitempty"`
+}
