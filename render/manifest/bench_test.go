@@ -100,7 +100,7 @@ func BenchmarkRead(b *testing.B) {
 			at := cpuTime(b)
 			for i, data := range part {
 				size += len(data)
-				if f := Read(fmt.Sprintf("vm-%d.yaml", i), data); len(f.Problems) > 0 || f.Documents[0].Config == nil {
+				if f := Read(fmt.Sprintf("vm-%d.yaml", i), data); len(f.Problems) > 0 || f.Documents[0].object == nil {
 					b.Fatal(f.Problems)
 				}
 			}

@@ -14,6 +14,7 @@ func Collect(files []File, text func(path string) ([]byte, bool)) *Set {
 	c := collector{set: s, defined: map[id][]*Document{}, similar: map[id]string{}}
 	for i := range files {
 		s.Problems = append(s.Problems, files[i].Problems...)
+		s.Warnings = append(s.Warnings, files[i].Warnings...)
 		for j := range files[i].Documents {
 			c.add(&files[i].Documents[j])
 		}
@@ -29,6 +30,7 @@ func Collect(files []File, text func(path string) ([]byte, bool)) *Set {
 	}
 	c.references()
 	sortProblems(s.Problems)
+	sortProblems(s.Warnings)
 	s.hold(s.read)
 	s.texts = s.files
 	return s.Mend(nil)
@@ -56,7 +58,7 @@ func (c *collector) add(d *Document) {
 // fail adds a problem of a sound document, which is thereby broken.
 func (c *collector) fail(d *Document, at position, field, message string) {
 	c.set.Problems = append(c.set.Problems, Problem{File: d.File, Line: at.line, Column: at.column,
-		Kind: d.Kind, Name: d.Name, Field: field, Message: message})
+		Kind: d.Written, Name: d.Name, Field: field, Message: message})
 }
 
 // duplicates reports documents of one name. None of them is taken: which is meant cannot be told.
@@ -73,8 +75,19 @@ func (c *collector) duplicates(docs []*Document) {
 		if d.Broken {
 			at = position{d.Line, 1}
 		}
-		c.fail(d, at, "metadata.name", "duplicate name; the "+d.Kind+" is also at "+strings.Join(others, ", "))
+		c.duplicate(d, at, strings.Join(others, ", "))
 	}
+}
+
+// duplicate reports a name that is there twice, once for each manifest: it may stand for several documents.
+func (c *collector) duplicate(d *Document, at position, others string) {
+	message := "duplicate name; the " + d.Kind + " is also at " + others
+	for _, p := range c.set.Problems {
+		if p.File == d.File && p.Line == at.line && p.Column == at.column && strings.HasSuffix(p.Message, " is also at "+others) {
+			return
+		}
+	}
+	c.fail(d, at, "metadata.name", message)
 }
 
 // readText keeps the text of a document's domainXML file.
@@ -88,11 +101,7 @@ func (c *collector) readText(d *Document, text func(string) ([]byte, bool)) bool
 	}
 	data, ok := text(name)
 	if !ok {
-		field := "spec.domainXMLFrom"
-		if d.Kind == KindConfig {
-			field = "spec.template.spec.domainXMLFrom"
-		}
-		c.fail(d, d.places.text, field, "there is no file "+quoted(name)+" in the repository")
+		c.fail(d, d.places.text, joinField(headerOf(d.object).Written.Spec, "domainXMLFrom"), "there is no file "+quoted(name)+" in the repository")
 		c.set.broken = append(c.set.broken, d)
 		return false
 	}
@@ -108,19 +117,11 @@ func (c *collector) references() {
 		hint = "; it may be in " + c.unknown + ", which has a document that cannot be read"
 	}
 	for _, d := range c.set.read {
-		to, ok := d.refersTo()
-		if !ok || len(c.defined[to]) > 0 {
-			continue
-		}
-		field, what := "spec.flavour", "flavour"
-		if d.Kind == KindRunState {
-			field, what = "spec.config", "config"
-			if d.RunState.Spec.Config == "" {
-				field = "metadata.name"
+		for _, r := range d.refers {
+			if len(c.defined[r.to]) == 0 {
+				c.fail(d, r.at, r.field, fmt.Sprintf("there is no %s %s%s%s", r.what, quoted(r.to.Name), c.suggest(r.to), hint))
 			}
 		}
-		c.fail(d, d.places.reference, field, fmt.Sprintf("there is no %s %s%s%s", what, quoted(to.name),
-			c.suggest(to), hint))
 	}
 }
 
@@ -131,12 +132,12 @@ func (c *collector) suggest(missing id) string {
 	}
 	var names []string
 	for k := range c.defined {
-		if k.kind == missing.kind {
-			names = append(names, k.name)
+		if k.Kind == missing.Kind {
+			names = append(names, k.Name)
 		}
 	}
 	slices.Sort(names)
-	s := suggest(missing.name, names)
+	s := suggest(missing.Name, names)
 	if s != "" {
 		s = "; did you mean " + quoted(s) + "?"
 	}

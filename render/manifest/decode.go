@@ -3,6 +3,7 @@ package manifest
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"strconv"
@@ -61,10 +62,15 @@ func (d *decoder) set(v reflect.Value, x any, s *schema) {
 
 func (d *decoder) setMapping(v reflect.Value, x map[string]any, s *schema) {
 	switch {
-	case s.tree && v.Type() == reflect.TypeFor[Tree]():
-		v.Set(reflect.ValueOf(Tree(x)))
+	case s.tree && v.Kind() == reflect.Map:
+		v.Set(reflect.ValueOf(x).Convert(v.Type()))
+	case v.Type() == reflect.TypeFor[PresetSpec]():
+		d.setPreset(v.Addr().Interface().(*PresetSpec), x, s)
 	case s.shape == shapeObject:
 		for key, value := range x {
+			if f := s.fields[key]; f != nil && f.ignored != "" {
+				continue
+			}
 			d.path = append(d.path, step{key: key})
 			if f := s.fields[key]; f == nil {
 				d.fail("unknown field%s", didYouMean(key, s.names))
@@ -87,6 +93,17 @@ func (d *decoder) setMapping(v reflect.Value, x map[string]any, s *schema) {
 		v.Set(m)
 	default:
 		d.setScalar(v, x, s)
+	}
+}
+
+// setPreset takes the selector out of the template's fields.
+func (d *decoder) setPreset(p *PresetSpec, x map[string]any, s *schema) {
+	p.Template = maps.Clone(Tree(x))
+	delete(p.Template, "selector")
+	if selector := x["selector"]; selector != nil {
+		d.path = append(d.path, step{key: "selector"})
+		d.set(reflect.ValueOf(&p.Selector).Elem(), selector, s.fields["selector"].schema)
+		d.path = d.path[:len(d.path)-1]
 	}
 }
 

@@ -83,9 +83,12 @@ func show(s *Set) string {
 	for _, p := range s.Problems {
 		fmt.Fprintln(&b, p)
 	}
+	for _, p := range s.Warnings {
+		fmt.Fprintln(&b, "warning:", p)
+	}
 	var names []string
 	for k, d := range s.held {
-		names = append(names, fmt.Sprintf("holds %s (%s:%d, document %d)", Key(k.kind, k.name), d.File, d.Line, d.Index))
+		names = append(names, fmt.Sprintf("holds %s (%s:%d, document %d)", Key(k.Kind, k.Name), d.File, d.Line, d.Index))
 	}
 	slices.Sort(names)
 	for _, n := range names {

@@ -1,26 +1,26 @@
 package manifest
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
-	"k8s.io/apimachinery/pkg/util/validation"
 )
 
 // header is what a document says that it is, and what is wrong with that.
 type header struct {
-	// kind is one of ours; name is one that a document can have. They are empty where that is not so.
-	kind, name string
-	findings   []finding
-	foreign    bool // nothing says that the document is meant for gitvirt
+	// kind is one that is read; name is one that a document of it can have. They are zero where that is not so.
+	kind     *kind
+	name     string
+	findings []finding
+	foreign  bool // nothing says that the document is meant for gitvirt
+	cluster  bool // it is foreign, and an object of a Kubernetes cluster
 }
 
 func (h *header) report(n *yaml.Node, field, message string) {
-	h.findings = append(h.findings, finding{FieldProblem{field, message}, n.Line, n.Column})
+	h.findings = append(h.findings, finding{FieldProblem: FieldProblem{field, message}, line: n.Line, column: n.Column})
 }
-
-func kinds() []string { return []string{KindConfig, KindRunState, KindFlavour} }
 
 // readHeader tells a document's kind.
 func readHeader(root *yaml.Node) header {
@@ -32,34 +32,63 @@ func readHeader(root *yaml.Node) header {
 	}
 	f := finder{left: maxExpanded}
 	api, apiAt := word(&f, root, "apiVersion")
-	kind, kindAt := word(&f, root, "kind")
-	h.name = name(&f, root)
-	if slices.Contains(kinds(), kind) {
-		h.kind = kind
-	}
-	switch {
-	case api == APIVersion:
-		if h.kind == "" {
-			h.kindFault(root, kindAt, kind)
+	name, kindAt := word(&f, root, "kind")
+	h.find(root, api, name, apiAt, kindAt)
+	if _, meta := f.child(root, "metadata"); meta != nil {
+		of := h.kind
+		if of == nil {
+			of = new(kind)
 		}
-	case h.kind != "" && api == "" && apiAt != root:
-		// The walk says that it is no string.
-	case h.kind != "" && api == "":
-		h.report(apiAt, "apiVersion", "is missing; write apiVersion: "+APIVersion)
-	case h.kind != "" || nearly(api):
-		h.report(apiAt, "apiVersion", quoted(api)+" is not known; write apiVersion: "+APIVersion)
-		if h.kind == "" {
-			h.kindFault(root, kindAt, kind)
+		if s, _ := word(&f, meta, "name"); of.named(s) {
+			h.name = s
 		}
-	case strings.HasPrefix(api, "kubevirt.io/"):
-		h.report(apiAt, "apiVersion", "KubeVirt's own kinds are not supported yet; write a "+KindConfig+" of "+APIVersion)
-	case api == "" && kind != "" && suggest(kind, kinds()) != "":
-		h.kindFault(root, kindAt, kind)
-	default:
-		h.foreign = true
-		h.report(root, "", "this document is none of "+APIVersion+"; if its file is not for gitvirt, name it in .gitvirtignore")
 	}
 	return h
+}
+
+// find finds the kind that a document is of, or may be meant to be of.
+func (h *header) find(root *yaml.Node, api, name string, apiAt, kindAt *yaml.Node) {
+	group, version, _ := strings.Cut(api, "/")
+	var same *kind // of that group and name, or of ours and that name
+	for _, k := range theSchemas().kinds {
+		switch {
+		case k.name != name:
+		case k.speaks(api):
+			h.kind = k
+			return
+		case k.group == group && same == nil, k.group == groupOurs:
+			same = k
+		}
+	}
+	old := theSchemas().form2017
+	switch {
+	case api == APIVersion:
+		h.kindFault(root, kindAt, name)
+	case api == "" && apiAt == root && name == old.name:
+		// The form of 2017 was often written without one.
+		h.kind = old
+	case same != nil && same.group == groupOurs && api == "" && apiAt != root:
+		h.kind = same // the walk says that it is no string
+	case same != nil && same.group == groupOurs && api == "":
+		h.kind = same
+		h.report(apiAt, "apiVersion", "is missing; write apiVersion: "+APIVersion)
+	case same != nil && same.group == groupOurs:
+		h.kind = same
+		h.report(apiAt, "apiVersion", quoted(api)+" is not known; write apiVersion: "+APIVersion)
+	case same != nil:
+		h.kind = same
+		h.report(apiAt, "apiVersion", fmt.Sprintf("the version %s is not supported; write %s/%s", quoted(version), group, same.versions[0]))
+	case nearly(api):
+		h.report(apiAt, "apiVersion", quoted(api)+" is not known; write apiVersion: "+APIVersion)
+		h.kindFault(root, kindAt, name)
+	case group == groupKubeVirt || strings.HasSuffix(group, "."+groupKubeVirt) && group != groupImporter:
+		h.report(kindAt, "kind", quoted(name)+" is something that only a cluster with KubeVirt has; take it out, or name its file in .gitvirtignore")
+	case api == "" && name != "" && suggest(name, ownKinds()) != "":
+		h.kindFault(root, kindAt, name)
+	default:
+		h.foreign, h.cluster = true, api != "" && name != ""
+		h.report(root, "", "this document is none of "+APIVersion+"; if its file is not for gitvirt, name it in .gitvirtignore")
+	}
 }
 
 // kindFault reports a kind that cannot be read.
@@ -68,14 +97,14 @@ func (h *header) kindFault(root, at *yaml.Node, kind string) {
 	case kind == "" && at != root && !isEmpty(at):
 		h.report(at, "kind", "expected a string, found "+describe(at))
 	case kind == "":
-		h.report(at, "kind", "is missing; say one of "+strings.Join(kinds(), ", "))
+		h.report(at, "kind", "is missing; say one of "+strings.Join(ownKinds(), ", "))
 	case kind == KindInstance:
 		h.report(at, "kind", KindInstance+" is made by agents and never read from a repository; write a "+KindConfig+
 			", and a "+KindRunState+" that runs it")
 	case slices.Contains(laterKinds(), kind):
 		h.report(at, "kind", kind+" is not supported yet")
 	default:
-		h.report(at, "kind", quoted(kind)+" is not known"+didYouMean(kind, kinds()))
+		h.report(at, "kind", quoted(kind)+" is not known"+didYouMean(kind, ownKinds()))
 	}
 }
 
@@ -99,17 +128,4 @@ func word(f *finder, n *yaml.Node, key string) (string, *yaml.Node) {
 	}
 	s, _ := scalar(v).(string)
 	return s, at
-}
-
-// name is the document's name, if it can be one.
-func name(f *finder, root *yaml.Node) string {
-	_, meta := f.child(root, "metadata")
-	if meta == nil {
-		return ""
-	}
-	s, _ := word(f, meta, "name")
-	if len(validation.IsDNS1123Label(s)) > 0 {
-		return ""
-	}
-	return s
 }

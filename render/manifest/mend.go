@@ -24,7 +24,7 @@ func (s *Set) Mend(lastGood *Set) *Set {
 	m.identities(s.broken)
 	m.files(s)
 	m.close()
-	out := &Set{Problems: s.Problems, Mended: m.mended, read: s.read, files: s.files, broken: s.broken}
+	out := &Set{Problems: s.Problems, Warnings: s.Warnings, Mended: m.mended, read: s.read, files: s.files, broken: s.broken}
 	m.takeTexts(s, out)
 	out.hold(m.now)
 	return out
@@ -44,7 +44,7 @@ func (m *mender) restore(k id) bool {
 		return false
 	}
 	m.now[k] = d
-	m.mended[Key(k.kind, k.name)] = true
+	m.mended[Key(k.Kind, k.Name)] = true
 	return true
 }
 
@@ -74,8 +74,7 @@ func (m *mender) files(s *Set) {
 		for _, k := range held[p.File] {
 			m.restore(k)
 		}
-		was := m.from.held[id{p.Kind, p.Name}]
-		if (was == nil || was.File != p.File) && len(held[p.File]) == 0 {
+		if !m.stood(p) && len(held[p.File]) == 0 {
 			for _, k := range missing {
 				m.restore(k)
 			}
@@ -84,10 +83,25 @@ func (m *mender) files(s *Set) {
 	}
 }
 
+// stood says whether the document that has a problem stood in the same file before.
+func (m *mender) stood(p Problem) bool {
+	for _, k := range theSchemas().kinds {
+		if k.name != p.Kind {
+			continue
+		}
+		for _, made := range k.makes {
+			if was := m.from.held[id{made, p.Name}]; was != nil && was.File == p.File {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // close sees to it that what a document refers to is there: the document is put back as it was, with what it referred
 // to then, or left out.
 func (m *mender) close() {
-	for _, kind := range []string{KindConfig, KindRunState} {
+	for _, kind := range []string{KindConfig, KindRunState, KindGroup} {
 		for _, k := range m.sorted(kind) {
 			if !m.satisfied(k) && !m.restoreWhole(k) {
 				delete(m.now, k)
@@ -99,18 +113,22 @@ func (m *mender) close() {
 func (m *mender) sorted(kind string) []id {
 	var ids []id
 	for k := range m.now {
-		if k.kind == kind {
+		if k.Kind == kind {
 			ids = append(ids, k)
 		}
 	}
-	slices.SortFunc(ids, func(a, b id) int { return cmp.Compare(a.name, b.name) })
+	slices.SortFunc(ids, func(a, b id) int { return cmp.Compare(a.Name, b.Name) })
 	return ids
 }
 
 // satisfied says whether what a document refers to is there.
 func (m *mender) satisfied(k id) bool {
-	to, refers := m.now[k].refersTo()
-	return !refers || m.now[to] != nil
+	for _, r := range m.now[k].refers {
+		if m.now[r.to] == nil {
+			return false
+		}
+	}
+	return true
 }
 
 // restoreWhole puts back a document and, where they are missing, the documents that it needs.
@@ -118,8 +136,12 @@ func (m *mender) restoreWhole(k id) bool {
 	if !m.restore(k) {
 		return false
 	}
-	to, refers := m.now[k].refersTo()
-	return !refers || m.now[to] != nil || m.restoreWhole(to)
+	for _, r := range m.now[k].refers {
+		if m.now[r.to] == nil && !m.restoreWhole(r.to) {
+			return false
+		}
+	}
+	return true
 }
 
 // takeTexts collects the texts that the documents name. What was put back keeps the text that it had; where the file has
@@ -132,7 +154,7 @@ func (m *mender) takeTexts(s, out *Set) {
 			continue
 		}
 		now, have := s.files[name]
-		if !m.mended[Key(k.kind, k.name)] {
+		if !m.mended[Key(k.Kind, k.Name)] {
 			out.texts[name] = now
 			continue
 		}

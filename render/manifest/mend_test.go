@@ -102,6 +102,12 @@ func contents(s *Set) map[string]string {
 	for name, f := range s.Flavours {
 		add(KindFlavour, name, f.Metadata, whole(f.Spec))
 	}
+	for name, p := range s.Presets {
+		add(KindPreset, name, p.Metadata, []any{p.Spec.Selector, whole(p.Spec.Template)})
+	}
+	for name, g := range s.Groups {
+		add(KindGroup, name, g.Metadata, g.Spec)
+	}
 	for name, r := range s.RunStates {
 		add(KindRunState, name, r.Metadata, r.Spec)
 	}
@@ -114,6 +120,16 @@ func closed(t *testing.T, s *Set) {
 	for name, c := range s.Configs {
 		if f := c.Spec.Flavour; f != "" && s.Flavours[f] == nil {
 			t.Errorf("config %s has no flavour %s", name, f)
+		}
+		for _, p := range c.Spec.Presets {
+			if s.Presets[p] == nil {
+				t.Errorf("config %s has no preset %s", name, p)
+			}
+		}
+	}
+	for name, g := range s.Groups {
+		if s.Configs[g.ConfigName()] == nil {
+			t.Errorf("group %s has no config %s", name, g.ConfigName())
 		}
 	}
 	for name, r := range s.RunStates {

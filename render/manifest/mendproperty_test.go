@@ -128,7 +128,7 @@ func corruptions() []corruption {
 		{"apiVersion", in(replace("v1alpha1", "v1alhpa1"))},
 		{"kind mistyped", in(replace("kind: ", "kind: X"))},
 		{"another kind", func(r *rand.Rand, _ repository, d document) (string, string) {
-			kinds := slices.DeleteFunc(kinds(), func(k string) bool { return k == d.kind })
+			kinds := slices.DeleteFunc([]string{KindConfig, KindRunState, KindFlavour}, func(k string) bool { return k == d.kind })
 			return d.file, strings.Replace(d.String(), d.kind, kinds[r.IntN(2)], 1) + "  broken: 1\n"
 		}},
 		{"name and body", in(func(_ *rand.Rand, text string) string {

@@ -1,8 +1,10 @@
 package manifest
 
 import (
+	"fmt"
 	"path"
 	"reflect"
+	"strings"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -12,25 +14,38 @@ type File struct {
 	Path      string
 	Documents []Document
 	Problems  []Problem
+	// Warnings are what is read and has no effect. They keep nothing from happening.
+	Warnings []Problem
 }
 
-// Document is one document of a file. When it is sound, one of Config, RunState and Flavour is set.
+// Document is one document of a file, as one of the kinds that a Set holds: a manifest of KubeVirt's can be several.
 type Document struct {
 	Origin
 	// Kind and Name of a broken document are empty when they cannot be told for certain.
 	Kind, Name string
+	// Written is the kind in the file.
+	Written string
 	// Broken documents have problems and say nothing but what they are.
-	Broken   bool
-	Config   *Config
-	RunState *RunState
-	Flavour  *Flavour
+	Broken bool
+	// object is what a sound document says: *Config, *RunState, *Flavour, *Preset, *Group, *Host, *Instancetype,
+	// *Preference or *Claim.
+	object any
 
 	places places
+	refers []referral
+}
+
+// referral is what a document says of another that has to be there.
+type referral struct {
+	to    id
+	field string
+	what  string
+	at    position
 }
 
 // places are where the parts of a document stand that are compared with other documents.
 type places struct {
-	name, reference, text position
+	name, text position
 }
 
 // position is a line and a column.
@@ -51,34 +66,38 @@ func Read(name string, data []byte) File {
 	f := File{Path: name}
 	if path.Ext(name) == ".json" && !looksLikeJSON(data) {
 		if fault, line, column := jsonFault(data); fault != "" {
-			f.broken(raw{line: line, column: column, fault: fault})
+			f.broken(raw{line: line, column: column, fault: fault}, Origin{File: name, Line: line})
 			return f
 		}
 	}
-	foreign := 0
+	var foreign []Problem // of documents that are not meant for gitvirt
+	read := 0
 	for doc := range documents(data) {
+		at := Origin{File: name, Index: read, Line: doc.line}
+		read++
 		if doc.root == nil {
-			f.broken(doc)
+			f.broken(doc, at)
 			continue
 		}
-		r := reader{file: &f, at: Origin{File: name, Index: len(f.Documents), Line: doc.line}, root: doc.root}
-		if r.read() {
-			foreign++
+		r := reader{file: &f, at: at, root: doc.root}
+		if p := r.read(); p != nil {
+			foreign = append(foreign, *p)
 		}
 	}
-	if foreign > 0 && foreign == len(f.Documents) {
-		first := f.Documents[0]
-		f.Problems = []Problem{{File: name, Line: first.Line, Column: 1, Message: "this file holds no document of " +
+	if len(foreign) > 0 && len(foreign) == read {
+		f.Warnings = nil
+		f.Documents = []Document{{Origin: Origin{File: name, Line: foreign[0].Line}, Broken: true}}
+		f.Problems = []Problem{{File: name, Line: foreign[0].Line, Column: 1, Message: "this file holds no document of " +
 			APIVersion + "; if it is not for gitvirt, name it in .gitvirtignore"}}
 	}
 	sortProblems(f.Problems)
+	sortProblems(f.Warnings)
 	return f
 }
 
 // broken adds a document that cannot be parsed.
-func (f *File) broken(doc raw) {
-	f.Documents = append(f.Documents, Document{
-		Origin: Origin{File: f.Path, Index: len(f.Documents), Line: doc.line}, Broken: true})
+func (f *File) broken(doc raw, at Origin) {
+	f.Documents = append(f.Documents, Document{Origin: at, Broken: true})
 	f.Problems = append(f.Problems, Problem{File: f.Path, Line: doc.line, Column: doc.column, Message: doc.fault})
 }
 
@@ -89,68 +108,132 @@ type reader struct {
 	root *yaml.Node
 }
 
-// read adds the document and its problems to the file, and says whether it has nothing to do with gitvirt.
-func (r *reader) read() (foreign bool) {
+// object is what a document's Go type can do.
+type object interface {
+	// check validates what the document says by itself.
+	check(c *checker)
+	// documents are what a set holds of it.
+	documents() []any
+}
+
+// read adds the document and its problems to the file. It returns the problem of one that has nothing to do with
+// gitvirt; that of an object of a cluster is only a warning when the file has others.
+func (r *reader) read() (foreign *Problem) {
 	h := readHeader(r.root)
-	doc := Document{Origin: r.at, Kind: h.kind, Name: h.name}
 	w := walker{findings: h.findings}
-	if s := theSchemas().kinds[h.kind]; s != nil {
-		tree, ok := w.value(r.root, s)
+	var docs []Document
+	if h.kind != nil {
+		tree, ok := w.value(r.root, h.kind.schema)
 		if mapping, isMapping := tree.(map[string]any); ok && isMapping && !w.stopped {
-			r.decode(&doc, mapping, s, &w)
+			docs = r.decode(h, mapping, &w)
 		}
 	}
-	if len(w.findings) > 0 {
-		doc = Document{Origin: r.at, Kind: h.kind, Name: h.name, Broken: true}
+	kindName := ""
+	if h.kind != nil {
+		kindName = h.kind.name
 	}
+	sound := true
 	for _, f := range w.findings {
-		r.file.Problems = append(r.file.Problems, Problem{File: r.at.File, Line: f.line, Column: f.column,
-			Kind: h.kind, Name: h.name, Field: f.Field, Message: f.Message})
+		p := Problem{File: r.at.File, Line: f.line, Column: f.column, Kind: kindName, Name: h.name, Field: f.Field, Message: f.Message}
+		switch {
+		case f.warning:
+			r.file.Warnings = append(r.file.Warnings, p)
+		case h.cluster:
+			foreign, sound = &p, false
+			p.Message = "this document is none of gitvirt's and has no effect: only a Kubernetes cluster knows what it is"
+			r.file.Warnings = append(r.file.Warnings, p)
+		default:
+			sound = false
+			r.file.Problems = append(r.file.Problems, p)
+			if h.foreign {
+				foreign = &p
+			}
+		}
 	}
-	r.file.Documents = append(r.file.Documents, doc)
-	return h.foreign
+	switch {
+	case h.cluster:
+	case sound:
+		r.file.Documents = append(r.file.Documents, docs...)
+	case h.kind == nil:
+		r.file.Documents = append(r.file.Documents, Document{Origin: r.at, Broken: true})
+	default:
+		for _, k := range h.kind.makes {
+			r.file.Documents = append(r.file.Documents, Document{Origin: r.at, Kind: k, Name: h.name, Written: h.kind.name, Broken: true})
+		}
+	}
+	return foreign
 }
 
 // decode makes the typed document of a tree and checks its values.
-func (r *reader) decode(doc *Document, tree map[string]any, s *schema, w *walker) {
+func (r *reader) decode(h header, tree map[string]any, w *walker) []Document {
 	d := decoder{}
-	v := reflect.New(s.typ)
-	d.set(v.Elem(), tree, s)
-	problems := d.problems
-	switch document := v.Interface().(type) {
-	case *Config:
-		document.At = r.at
-		doc.Config = document
-		problems = append(problems, document.check()...)
-		problems = append(problems, r.textPath(doc, "spec.template.spec", document.Spec.Template.Spec)...)
-		r.place(&doc.places.reference, "spec.flavour", document.Spec.Flavour != "")
-	case *RunState:
-		document.At = r.at
-		doc.RunState = document
-		problems = append(problems, document.check()...)
-		field := "spec.config"
-		if document.Spec.Config == "" {
-			field = "metadata.name"
+	v := reflect.New(h.kind.schema.typ)
+	d.set(v.Elem(), tree, h.kind.schema)
+	o := v.Interface().(object)
+	c := checker{problems: d.problems}
+	o.check(&c)
+	var docs []Document
+	for i, what := range o.documents() {
+		doc := Document{Origin: r.at, Kind: h.kind.makes[i], Name: h.name, Written: h.kind.name, object: what}
+		if head := headerOf(what); head != nil {
+			head.At = r.at
+			if head.Written.Kind == "" {
+				head.Written = Written{Kind: h.kind.name, Spec: ownSpec(what)}
+			}
+			c.problems = append(c.problems, r.textPath(&doc, head.Written.Spec)...)
 		}
-		r.place(&doc.places.reference, field, true)
-	case *Flavour:
-		document.At = r.at
-		doc.Flavour = document
-		problems = append(problems, document.check()...)
-		problems = append(problems, r.textPath(doc, "spec", document.Spec)...)
+		r.references(&doc)
+		r.place(&doc.places.name, "metadata.name")
+		docs = append(docs, doc)
 	}
-	r.place(&doc.places.name, "metadata.name", true)
-	w.add(r.root, problems)
+	w.add(r.root, c.problems)
+	return docs
 }
 
+// headerOf is the header of a document of ours.
+func headerOf(o any) *Header {
+	switch o := o.(type) {
+	case *Config:
+		return &o.Header
+	case *RunState:
+		return &o.Header
+	case *Flavour:
+		return &o.Header
+	case *Preset:
+		return &o.Header
+	case *Group:
+		return &o.Header
+	case *Host:
+		return &o.Header
+	}
+	return nil
+}
+
+// ownSpec is where the template's spec stands in a document of ours.
+func ownSpec(o any) string {
+	if _, ok := o.(*Config); ok {
+		return "spec.template.spec"
+	}
+	return "spec"
+}
+
+// What our kinds hold is themselves.
+func (c *Config) documents() []any   { return []any{c} }
+func (r *RunState) documents() []any { return []any{r} }
+func (f *Flavour) documents() []any  { return []any{f} }
+func (p *Preset) documents() []any   { return []any{p} }
+func (g *Group) documents() []any    { return []any{g} }
+func (h *Host) documents() []any     { return []any{h} }
+
 // textPath makes the path of a domainXML file relative to the repository.
-func (r *reader) textPath(doc *Document, field string, spec Tree) []FieldProblem {
+func (r *reader) textPath(doc *Document, at string) []FieldProblem {
+	spec := doc.spec()
 	name, _ := spec["domainXMLFrom"].(string)
 	if name == "" {
 		return nil
 	}
-	field = joinField(field, "domainXMLFrom")
-	r.place(&doc.places.text, field, true)
+	field := joinField(at, "domainXMLFrom")
+	r.place(&doc.places.text, field)
 	joined, fault := repositoryPath(r.at.File, name)
 	if fault != "" {
 		return []FieldProblem{{field, fault}}
@@ -160,9 +243,42 @@ func (r *reader) textPath(doc *Document, field string, spec Tree) []FieldProblem
 }
 
 // place notes where a field stands.
-func (r *reader) place(to *position, field string, wanted bool) {
-	if wanted {
-		to.line, to.column = locate(r.root, field)
+func (r *reader) place(to *position, field string) {
+	to.line, to.column = locate(r.root, field)
+}
+
+// references notes what the document cannot do without.
+func (r *reader) references(doc *Document) {
+	refer := func(kind, name, field, what string) {
+		ref := referral{to: id{kind, name}, field: field, what: what}
+		r.place(&ref.at, field)
+		doc.refers = append(doc.refers, ref)
+	}
+	configName := func(said string) string {
+		if said == "" {
+			return "metadata.name"
+		}
+		return "spec.config"
+	}
+	switch o := doc.object.(type) {
+	case *Config:
+		if o.Spec.Flavour != "" {
+			refer(KindFlavour, o.Spec.Flavour, "spec.flavour", "flavour")
+		}
+		for i, p := range o.Spec.Presets {
+			refer(KindPreset, p, fmt.Sprintf("spec.presets[%d]", i), "preset")
+		}
+		at := strings.TrimSuffix(o.Written.Spec, ".template.spec")
+		if i := o.Spec.Cluster.Instancetype; i != nil {
+			refer(i.Kind, i.Name, at+".instancetype.name", i.Kind)
+		}
+		if p := o.Spec.Cluster.Preference; p != nil {
+			refer(p.Kind, p.Name, at+".preference.name", p.Kind)
+		}
+	case *RunState:
+		refer(KindConfig, o.ConfigName(), configName(o.Spec.Config), "config")
+	case *Group:
+		refer(KindConfig, o.ConfigName(), configName(o.Spec.Config), "config")
 	}
 }
 
@@ -173,25 +289,34 @@ func (w *walker) add(root *yaml.Node, problems []FieldProblem) {
 	for _, p := range problems {
 		known := false
 		for _, f := range read {
+			if f.warning {
+				continue
+			}
 			known = known || f.Field != "" && (f.Field == p.Field || below(f.Field, p.Field) || below(p.Field, f.Field))
 		}
 		if known || len(w.findings) > maxProblems {
 			continue
 		}
 		line, column := locate(root, p.Field)
-		w.findings = append(w.findings, finding{p, line, column})
+		w.findings = append(w.findings, finding{FieldProblem: p, line: line, column: column})
 	}
+}
+
+// spec is the document's template spec, or what it has of one; nil when it has none.
+func (d *Document) spec() Tree {
+	switch o := d.object.(type) {
+	case *Config:
+		return o.Spec.Template.Spec
+	case *Flavour:
+		return o.Spec
+	case *Preset:
+		return o.Spec.Template
+	}
+	return nil
 }
 
 // text is the path of the domainXML file that a document names, or "".
 func (d *Document) text() string {
-	var spec Tree
-	switch {
-	case d.Config != nil:
-		spec = d.Config.Spec.Template.Spec
-	case d.Flavour != nil:
-		spec = d.Flavour.Spec
-	}
-	name, _ := spec["domainXMLFrom"].(string)
+	name, _ := d.spec()["domainXMLFrom"].(string)
 	return name
 }

@@ -32,7 +32,8 @@ func TestReadAsKubernetes(t *testing.T) {
 	if err := yaml.UnmarshalStrict(data, &want); err != nil {
 		t.Fatal(err)
 	}
-	got := f.Documents[0].Config
+	got := f.Documents[0].object.(*Config)
+	got.Written = Written{}
 	want.At = got.At
 	if diff := cmp.Diff(want.Header, got.Header); diff != "" {
 		t.Errorf("header: %s", diff)
@@ -72,7 +73,7 @@ func TestTreeKeepsWhatWasSaid(t *testing.T) {
 		},
 		"volumes": []any{map[string]any{"name": "a", "emptyDisk": map[string]any{"capacity": "1.5e3"}}},
 	}
-	if diff := cmp.Diff(want, f.Documents[0].Flavour.Spec); diff != "" {
+	if diff := cmp.Diff(want, f.Documents[0].spec()); diff != "" {
 		t.Error(diff)
 	}
 }

@@ -36,6 +36,8 @@ func fieldEnums() map[owned]*enum {
 	format := &enum{values: []string{"qcow2", "raw"}}
 	return map[owned]*enum{
 		{reflect.TypeFor[RunStateSpec](), "moveVolumes"}: {values: []string{"Recreate"}},
+		{reflect.TypeFor[GroupSpec](), "moveVolumes"}:    {values: []string{"Recreate"}},
+		{reflect.TypeFor[StorageClass](), "format"}:      format,
 		{reflect.TypeFor[StorageVolume](), "format"}:     format,
 		{reflect.TypeFor[Image](), "format"}:             format,
 		{reflect.TypeFor[HostDisk](), "type"}:            {values: []string{"Disk", "DiskOrCreate"}},
@@ -50,6 +52,7 @@ func fieldEnums() map[owned]*enum {
 func minimums() map[owned]int64 {
 	return map[owned]int64{
 		{reflect.TypeFor[RunStateSpec](), "run"}:                           1,
+		{reflect.TypeFor[GroupSpec](), "run"}:                              1,
 		{reflect.TypeFor[kubevirt.CPU](), "cores"}:                         1,
 		{reflect.TypeFor[kubevirt.CPU](), "sockets"}:                       1,
 		{reflect.TypeFor[kubevirt.CPU](), "threads"}:                       1,
@@ -74,8 +77,10 @@ func refusals() map[owned]string {
 		{meta, "namespace"}:                                    "is something that only a Kubernetes cluster has; take it out",
 		{reflect.TypeFor[Config](), "status"}:                  status,
 		{reflect.TypeFor[RunState](), "status"}:                status,
+		{reflect.TypeFor[Preset](), "status"}:                  status,
+		{reflect.TypeFor[Group](), "status"}:                   status,
+		{reflect.TypeFor[Host](), "status"}:                    status,
 		{reflect.TypeFor[Flavour](), "status"}:                 status,
-		{reflect.TypeFor[ConfigSpec](), "presets"}:             notYet,
 		{reflect.TypeFor[RunStateSpec](), "attach"}:            notYet,
 		{reflect.TypeFor[RunStateSpec](), "revision"}:          notYet,
 		{reflect.TypeFor[Image](), "url"}:                      notYet + "; fetch the image to the host and say its path",
@@ -95,7 +100,39 @@ func refusals() map[owned]string {
 	}
 }
 
+// ignoredFields are fields beside a template that are read and have no effect, with why.
+func ignoredFields() map[owned]string {
+	const (
+		cluster = "has no effect: it is something that only a Kubernetes cluster has"
+		names   = "has no effect: names are those of the repository, without namespaces"
+		written = "has no effect: it is written by a cluster"
+	)
+	meta := reflect.TypeFor[foreignMeta]()
+	out := map[owned]string{
+		{meta, "namespace"}:    names,
+		{meta, "generateName"}: "has no effect: say a name",
+		{reflect.TypeFor[virtualMachineSpec](), "updateVolumesStrategy"}: "has no effect: volumes that a machine has are kept",
+	}
+	for _, field := range []string{"uid", "resourceVersion", "generation", "creationTimestamp", "deletionTimestamp",
+		"deletionGracePeriodSeconds", "managedFields", "selfLink", "ownerReferences", "finalizers"} {
+		out[owned{meta, field}] = written
+	}
+	for _, t := range []reflect.Type{reflect.TypeFor[virtualMachine](), reflect.TypeFor[virtualMachineInstance](),
+		reflect.TypeFor[replicaSet](), reflect.TypeFor[pool](), reflect.TypeFor[persistentVolumeClaim](), reflect.TypeFor[dataVolume](),
+		reflect.TypeFor[dataVolumeTemplate](), reflect.TypeFor[libvirtMachine]()} {
+		out[owned{t, "status"}] = written
+	}
+	for _, t := range []reflect.Type{reflect.TypeFor[replicaSetSpec](), reflect.TypeFor[poolSpec]()} {
+		out[owned{t, "selector"}] = "has no effect: members are known by their names"
+		out[owned{t, "paused"}] = cluster
+	}
+	for _, field := range []string{"nameGeneration", "scaleInStrategy", "updateStrategy", "autohealing"} {
+		out[owned{reflect.TypeFor[poolSpec](), field}] = cluster
+	}
+	return out
+}
+
 // laterKinds are kinds of ours that are not supported yet.
 func laterKinds() []string {
-	return []string{"VirtualMachinePreset", "VirtualMachineGroup", "Host", "Network", "StoragePool"}
+	return []string{"Network", "StoragePool"}
 }

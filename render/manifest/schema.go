@@ -2,6 +2,7 @@ package manifest
 
 import (
 	"encoding/json"
+	"maps"
 	"math"
 	"reflect"
 	"slices"
@@ -46,45 +47,63 @@ type field struct {
 	index   []int
 	schema  *schema
 	refused string // why it may not be said; schema is nil then
+	ignored string // why it has no effect; schema is nil then
 }
 
 // schemas are those of the kinds.
 type schemas struct {
-	kinds    map[string]*schema
+	kinds    []*kind
+	form2017 *kind // VirtualMachine as it was in 2017
 	instance *schema
 }
 
 // theSchemas builds them at first use: they depend on the Go types alone.
 var theSchemas = sync.OnceValue(func() schemas {
 	b := builder{
-		typeEnums: typeEnums(), fieldEnums: fieldEnums(), minimums: minimums(), refusals: refusals(),
+		typeEnums: typeEnums(), fieldEnums: fieldEnums(), minimums: minimums(), refusals: refusals(), ignored: ignoredFields(),
 		support: support{rows: Supported(), instead: instead()},
 	}
-	return schemas{
-		kinds: map[string]*schema{
-			KindConfig:   b.build(reflect.TypeFor[Config](), ""),
-			KindRunState: b.build(reflect.TypeFor[RunState](), ""),
-			KindFlavour:  b.build(reflect.TypeFor[Flavour](), ""),
-		},
-		instance: b.instance(),
+	all := schemas{instance: b.instance(false)}
+	b.own, b.foreign = all.instance, b.instance(true)
+	for _, k := range kinds() {
+		k.schema = b.build(k.typ, "")
+		all.kinds = append(all.kinds, &k)
+		if k.typ == reflect.TypeFor[libvirtMachine]() {
+			all.form2017 = &k
+		}
 	}
+	return all
 })
 
 type builder struct {
-	typeEnums  map[reflect.Type]*enum
-	fieldEnums map[owned]*enum
-	minimums   map[owned]int64
-	refusals   map[owned]string
-	support    support
-	inInstance bool // the support table speaks of the paths
+	typeEnums    map[reflect.Type]*enum
+	fieldEnums   map[owned]*enum
+	minimums     map[owned]int64
+	refusals     map[owned]string
+	ignored      map[owned]string
+	support      support
+	inInstance   bool    // the support table speaks of the paths
+	own, foreign *schema // of a template's spec, in documents of ours and of KubeVirt's
 }
 
 // instance builds the schema of InstanceSpec, as far as it is supported.
-func (b builder) instance() *schema {
+func (b builder) instance(foreign bool) *schema {
 	b.inInstance = true
+	b.support.foreign = foreign
 	s := b.build(reflect.TypeFor[InstanceSpec](), "")
 	s.tree = true
 	return s
+}
+
+// preset is a template's spec, with a selector in it.
+func (b builder) preset() *schema {
+	s := *b.own
+	s.typ, s.tree = reflect.TypeFor[PresetSpec](), false
+	s.fields = maps.Clone(s.fields)
+	selector, _ := s.typ.FieldByName("Selector")
+	s.fields["selector"] = &field{name: "selector", schema: b.build(selector.Type, ""), index: selector.Index}
+	s.names = slices.Sorted(slices.Values(append([]string{"selector"}, s.names...)))
+	return &s
 }
 
 // leaf says whether a type's own UnmarshalJSON reads it from a scalar. Structs that have one and are not read from a
@@ -107,7 +126,11 @@ func (b builder) build(t reflect.Type, path string) *schema {
 	s := &schema{typ: t, enum: b.typeEnums[t], min: math.MinInt64, max: math.MaxInt64}
 	switch {
 	case t == reflect.TypeFor[Tree]():
-		return b.instance()
+		return b.own
+	case t == reflect.TypeFor[foreignTree]():
+		return b.foreign
+	case t == reflect.TypeFor[PresetSpec]():
+		return b.preset()
 	case t == reflect.TypeFor[resource.Quantity]():
 		s.shape = shapeQuantity
 	case leaf(t):
@@ -132,8 +155,13 @@ func (b builder) buildKind(s *schema, path string) {
 				s.fields[f.field] = &field{name: f.field, refused: why}
 			}
 		}
+		for f, why := range b.ignored {
+			if f.owner == t {
+				s.fields[f.field] = &field{name: f.field, ignored: why}
+			}
+		}
 		for name, f := range s.fields {
-			if f.refused == "" {
+			if f.refused == "" && f.ignored == "" {
 				s.names = append(s.names, name)
 			}
 		}
@@ -185,8 +213,13 @@ func (b builder) addFields(s *schema, t reflect.Type, index []int, path string) 
 
 // field makes one field; fields that are not supported have no schema.
 func (b builder) field(owner reflect.Type, name string, t reflect.Type, index []int, path string) *field {
-	if b.inInstance && !b.support.covers(path) {
-		return &field{name: name, refused: b.support.refusal(path)}
+	if b.inInstance {
+		if why := b.support.ignores(path); why != "" {
+			return &field{name: name, ignored: why}
+		}
+		if !b.support.covers(path) {
+			return &field{name: name, refused: b.support.refusal(path)}
+		}
 	}
 	f := &field{name: name, index: index, schema: b.build(t, path)}
 	if e := b.fieldEnums[owned{owner, name}]; e != nil {

@@ -8,14 +8,26 @@ import (
 // Set is the documents of one revision. It is never changed after it was returned; the documents in it are not to be
 // changed either.
 //
-// What it holds is closed: each run state's config and each config's flavour is in it.
+// What it holds is closed: what a document refers to by name is in it.
 type Set struct {
-	// Configs, RunStates and Flavours are the sound documents, by name.
+	// Configs and the others are the sound documents, by name. KubeVirt's machines are among the configs, run states and
+	// groups; its presets among the presets.
 	Configs   map[string]*Config
 	RunStates map[string]*RunState
 	Flavours  map[string]*Flavour
+	Presets   map[string]*Preset
+	Groups    map[string]*Group
+	Hosts     map[string]*Host
+	// Instancetypes and Preferences are KubeVirt's.
+	Instancetypes map[Reference]*Instancetype
+	Preferences   map[Reference]*Preference
+	// Claims and DataVolumes are those of a cluster's storage.
+	Claims      map[string]*Claim
+	DataVolumes map[string]*Claim
 	// Problems are of all files, sorted by file and line. While there are any, nothing is to be removed.
 	Problems []Problem
+	// Warnings are what is read and has no effect.
+	Warnings []Problem
 	// Mended are the documents, as Key names them, that are those of an earlier set because this revision's are broken.
 	Mended map[string]bool
 
@@ -27,7 +39,7 @@ type Set struct {
 }
 
 // id is what a document is known by.
-type id struct{ kind, name string }
+type id struct{ Kind, Name string }
 
 // Key is how Set.Mended names a document.
 func Key(kind, name string) string { return kind + "/" + name }
@@ -43,17 +55,6 @@ func (d *Document) id() id { return id{d.Kind, d.Name} }
 // identified says whether it is certain which document this is.
 func (d *Document) identified() bool { return d.Kind != "" && d.Name != "" }
 
-// refersTo is the document that this one cannot do without; false when it stands by itself.
-func (d *Document) refersTo() (id, bool) {
-	switch {
-	case d.Config != nil && d.Config.Spec.Flavour != "":
-		return id{KindFlavour, d.Config.Spec.Flavour}, true
-	case d.RunState != nil:
-		return id{KindConfig, d.RunState.ConfigName()}, true
-	}
-	return id{}, false
-}
-
 // ConfigName is the config that the run state is of.
 func (r *RunState) ConfigName() string {
 	if r.Spec.Config != "" {
@@ -66,30 +67,67 @@ func (r *RunState) ConfigName() string {
 func (s *Set) hold(documents map[id]*Document) {
 	s.held = documents
 	s.Configs, s.RunStates, s.Flavours = map[string]*Config{}, map[string]*RunState{}, map[string]*Flavour{}
+	s.Presets, s.Groups, s.Hosts = map[string]*Preset{}, map[string]*Group{}, map[string]*Host{}
+	s.Instancetypes, s.Preferences = map[Reference]*Instancetype{}, map[Reference]*Preference{}
+	s.Claims, s.DataVolumes = map[string]*Claim{}, map[string]*Claim{}
 	for k, d := range documents {
-		switch k.kind {
-		case KindConfig:
-			s.Configs[k.name] = d.Config
-		case KindRunState:
-			s.RunStates[k.name] = d.RunState
-		case KindFlavour:
-			s.Flavours[k.name] = d.Flavour
+		switch o := d.object.(type) {
+		case *Config:
+			s.Configs[k.Name] = o
+		case *RunState:
+			s.RunStates[k.Name] = o
+		case *Flavour:
+			s.Flavours[k.Name] = o
+		case *Preset:
+			s.Presets[k.Name] = o
+		case *Group:
+			s.Groups[k.Name] = o
+		case *Host:
+			s.Hosts[k.Name] = o
+		case *Instancetype:
+			s.Instancetypes[Reference(k)] = o
+		case *Preference:
+			s.Preferences[Reference(k)] = o
+		case *Claim:
+			if k.Kind == KindDataVolume {
+				s.DataVolumes[k.Name] = o
+			} else {
+				s.Claims[k.Name] = o
+			}
 		}
 	}
 }
 
+// Count is the number of documents of a kind.
+func (s *Set) Count(kind string) int {
+	n := 0
+	for k := range s.held {
+		if k.Kind == kind {
+			n++
+		}
+	}
+	return n
+}
+
+// Size is the number of all documents that are held, those of KubeVirt's kinds as often as they stand for others.
+func (s *Set) Size() int { return len(s.held) }
+
 // inline returns a document that holds the text of its domainXML file itself.
 func (d *Document) inline(text []byte) *Document {
 	c := *d
-	switch {
-	case d.Config != nil:
-		config := *d.Config
-		config.Spec.Template.Spec = inlined(config.Spec.Template.Spec, text)
-		c.Config = &config
-	case d.Flavour != nil:
-		flavour := *d.Flavour
-		flavour.Spec = inlined(flavour.Spec, text)
-		c.Flavour = &flavour
+	switch o := d.object.(type) {
+	case *Config:
+		config := *o
+		config.Spec.Template.Spec = inlined(o.Spec.Template.Spec, text)
+		c.object = &config
+	case *Flavour:
+		flavour := *o
+		flavour.Spec = inlined(o.Spec, text)
+		c.object = &flavour
+	case *Preset:
+		preset := *o
+		preset.Spec.Template = inlined(o.Spec.Template, text)
+		c.object = &preset
 	}
 	return &c
 }

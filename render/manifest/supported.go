@@ -65,23 +65,32 @@ func Supported() []string {
 	}
 }
 
+// Ignored lists the fields of a template's spec that are read and have no effect, with why. What is below them is not
+// looked at.
+func Ignored() map[string]string {
+	const placed = "has no effect: the host is chosen by the RunState"
+	return map[string]string{
+		"affinity":                  placed,
+		"evictionStrategy":          "has no effect: there is no cluster that could evict the machine",
+		"hostname":                  "has no effect: say it in the user data of cloudInitNoCloud",
+		"nodeSelector":              placed,
+		"tolerations":               placed,
+		"topologySpreadConstraints": placed,
+	}
+}
+
 // instead says what to write in place of a field of KubeVirt's that only a cluster can obey.
 func instead() map[string]string {
 	const placed = "the host is chosen by spec.host of the RunState"
 	return map[string]string{
-		"affinity":                  placed,
-		"nodeSelector":              placed,
-		"priorityClassName":         placed,
-		"schedulerName":             placed,
-		"tolerations":               placed,
-		"topologySpreadConstraints": placed,
-		"hostname":                  "say it in the user data of cloudInitNoCloud",
-		"subdomain":                 "say it in the user data of cloudInitNoCloud",
-		"accessCredentials":         "say it in the user data of cloudInitNoCloud",
-		"dnsConfig":                 "say it in the network data of cloudInitNoCloud",
-		"dnsPolicy":                 "say it in the network data of cloudInitNoCloud",
-		"startStrategy":             "say state: Paused in the RunState",
-		"domain.resources":          "say domain.memory.guest and domain.cpu",
+		"priorityClassName": placed,
+		"schedulerName":     placed,
+		"subdomain":         "say it in the user data of cloudInitNoCloud",
+		"accessCredentials": "say it in the user data of cloudInitNoCloud",
+		"dnsConfig":         "say it in the network data of cloudInitNoCloud",
+		"dnsPolicy":         "say it in the network data of cloudInitNoCloud",
+		"startStrategy":     "say state: Paused in the RunState",
+		"domain.resources":  "say domain.memory.guest and domain.cpu",
 	}
 }
 
@@ -89,10 +98,22 @@ func instead() map[string]string {
 type support struct {
 	rows    []string
 	instead map[string]string
+	foreign bool // the document is one of KubeVirt's
+}
+
+// ignores says why a path has no effect; empty when it has one, or may not be said at all.
+func (s support) ignores(path string) string {
+	if s.foreign && (path == "nodeSelector" || path == "startStrategy") {
+		return "" // what they say goes into a run state
+	}
+	return Ignored()[path]
 }
 
 // covers says whether a path is in the table: above a row, at it, or below it.
 func (s support) covers(path string) bool {
+	if s.foreign && (path == "nodeSelector" || path == "startStrategy") {
+		return true
+	}
 	for _, row := range s.rows {
 		if row == path || below(row, path) || below(path, row) {
 			return true

@@ -1,5 +1,9 @@
 package manifest
 
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
 // APIVersion is the only one that gitvirt's own kinds have.
 const APIVersion = "gitvirt.io/v1alpha1"
 
@@ -8,6 +12,9 @@ const (
 	KindConfig   = "VirtualMachineInstanceConfig"
 	KindRunState = "RunState"
 	KindFlavour  = "VirtualMachineFlavour"
+	KindPreset   = "VirtualMachinePreset"
+	KindGroup    = "VirtualMachineGroup"
+	KindHost     = "Host"
 	KindInstance = "VirtualMachineInstance" // made by agents; an error in a repository
 )
 
@@ -26,6 +33,18 @@ type Header struct {
 	Metadata   Meta   `json:"metadata"`
 	// At is where the document was read from.
 	At Origin `json:"-"`
+	// Written is what it was read as.
+	Written Written `json:"-"`
+}
+
+// Written is how a document stands in its file. KubeVirt's manifests are read into kinds of ours.
+type Written struct {
+	// Kind is the kind in the file.
+	Kind string
+	// Spec is the path of the template's spec in the file.
+	Spec string
+	// KubeVirt says that KubeVirt's own defaults hold.
+	KubeVirt bool
 }
 
 // Origin is the place of a document in the repository.
@@ -46,12 +65,28 @@ type Config struct {
 // ConfigSpec is what a config says.
 type ConfigSpec struct {
 	// Flavour names a VirtualMachineFlavour; what the config says itself wins over it.
-	Flavour        string         `json:"flavour,omitempty"`
+	Flavour string `json:"flavour,omitempty"`
+	// Presets are named ones, in order. Those whose selector matches the labels apply too, before these.
+	Presets        []string       `json:"presets,omitempty"`
 	RestartPolicy  RestartPolicy  `json:"restartPolicy,omitempty"`
 	Rollout        Rollout        `json:"rollout,omitempty"`
 	DeletionPolicy DeletionPolicy `json:"deletionPolicy,omitempty"`
 	Template       Template       `json:"template,omitempty"`
+
+	// Cluster is what KubeVirt's manifests say beside the template.
+	Cluster Cluster `json:"-"`
 }
+
+// Cluster is what a KubeVirt manifest refers to. A name is as Set has it.
+type Cluster struct {
+	Instancetype *Reference
+	Preference   *Reference
+	// Claims are made for the machine itself (dataVolumeTemplates).
+	Claims []Claim
+}
+
+// Reference names another document.
+type Reference struct{ Kind, Name string }
 
 // Template is what instances of a config are made from.
 type Template struct {
@@ -79,8 +114,10 @@ type RunState struct {
 type RunStateSpec struct {
 	// Config is the name of the config; metadata.name when empty.
 	Config string `json:"config,omitempty"`
-	// Host is the name that the host's agent goes by.
-	Host string `json:"host"`
+	// Host is the name that the host's agent goes by. It or Placement is said, not both.
+	Host string `json:"host,omitempty"`
+	// Placement finds a host by its labels.
+	Placement *Placement `json:"placement,omitempty"`
 	// State is Running when empty.
 	State PowerState `json:"state,omitempty"`
 	// Run is raised for a restart: each number is one run, so one instance. 1 when it is left out.
@@ -89,6 +126,12 @@ type RunStateSpec struct {
 	Adopt bool `json:"adopt,omitempty"`
 	// MoveVolumes is "Recreate" to let a changed host begin with empty volumes.
 	MoveVolumes string `json:"moveVolumes,omitempty"`
+}
+
+// Placement says which hosts a machine may be on.
+type Placement struct {
+	// HostSelector is matched with the labels of Host documents.
+	HostSelector *metav1.LabelSelector `json:"hostSelector"`
 }
 
 // RestartPolicy says what to do when the guest goes down by itself.

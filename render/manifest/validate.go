@@ -7,36 +7,46 @@ import (
 	"strings"
 )
 
-// check validates what a config says by itself.
-func (c *Config) check() []FieldProblem {
-	ch := checker{}
+func (c *Config) check(ch *checker) {
 	ch.meta("metadata", c.Metadata, true)
 	ch.meta("spec.template.metadata", c.Spec.Template.Metadata, false)
 	if c.Spec.Flavour != "" {
 		ch.label("spec.flavour", c.Spec.Flavour)
 	}
-	// What a flavour may supply can only be missed once the two are merged.
-	ch.spec("spec.template.spec", c.Spec.Template.Spec, c.Spec.Flavour != "")
-	return ch.problems
+	first := map[string]int{}
+	for i, p := range c.Spec.Presets {
+		at := fmt.Sprintf("spec.presets[%d]", i)
+		ch.label(at, p)
+		if j, ok := first[p]; ok {
+			ch.add(at, fmt.Sprintf("duplicate preset %s; presets[%d] is it too", quoted(p), j))
+		}
+		first[p] = i
+	}
+	// What a flavour or a preset may supply can only be missed once all are merged.
+	labelled := len(c.Metadata.Labels)+len(c.Spec.Template.Metadata.Labels) > 0
+	ch.spec("spec.template.spec", c.Spec.Template.Spec, c.Spec.Flavour != "" || len(c.Spec.Presets) > 0 || labelled)
 }
 
-// check validates what a flavour says by itself.
-func (f *Flavour) check() []FieldProblem {
-	ch := checker{}
+func (f *Flavour) check(ch *checker) {
 	ch.meta("metadata", f.Metadata, true)
 	ch.spec("spec", f.Spec, true)
-	return ch.problems
 }
 
-// check validates what a run state says by itself.
-func (r *RunState) check() []FieldProblem {
-	ch := checker{}
+func (r *RunState) check(ch *checker) {
 	ch.meta("metadata", r.Metadata, true)
 	if r.Spec.Config != "" {
 		ch.label("spec.config", r.Spec.Config)
 	}
-	ch.hostName("spec.host", r.Spec.Host)
-	return ch.problems
+	switch {
+	case r.Spec.Placement != nil && r.Spec.Host != "":
+		ch.add("spec.placement", "cannot be said together with host; take one out")
+	case r.Spec.Placement != nil && r.Spec.Placement.HostSelector == nil:
+		ch.add("spec.placement.hostSelector", "is missing; say which hosts it may be on")
+	case r.Spec.Placement != nil:
+		ch.selector("spec.placement.hostSelector", r.Spec.Placement.HostSelector)
+	default:
+		ch.hostName("spec.host", r.Spec.Host)
+	}
 }
 
 // spec checks a tree that stands at a path of its document.

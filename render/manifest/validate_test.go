@@ -30,21 +30,21 @@ spec:
 	if len(f.Problems) > 0 {
 		t.Fatalf("a flavour may say half of everything: %v", f.Problems)
 	}
-	spec, problems := Decode(f.Documents[0].Flavour.Spec)
+	spec, problems := Decode(f.Documents[0].spec())
 	var got []string
 	for _, p := range append(problems, Validate(spec)...) {
 		got = append(got, p.Error())
 	}
 	want := strings.Split(strings.TrimSpace(`
 networks[0].libvirt.network: is missing; say a libvirt network's name
-networks[2]: says nothing to take it from; say one of libvirt, bridge, user
+networks[2]: says nothing to take it from; say one of libvirt, bridge, direct, pci, user
 volumes[0].emptyDisk.capacity: must be more than 0, such as 10Gi
 volumes[1].hostDisk.path: is missing; say the file's path on the host
 volumes[1].hostDisk.type: is missing; say Disk (the file is there) or DiskOrCreate
 volumes[2].volume.image.path: is missing; say the file's path on the host
 volumes[3].volume: has neither a size nor an image; say one
 volumes[4].cloudInitNoCloud: has no data; say userData
-volumes[5]: says nothing to take it from; say one of volume, emptyDisk, hostDisk, cloudInitNoCloud
+volumes[5]: says nothing to take it from; say one of volume, containerDisk, emptyDisk, hostDisk, block, hostPath, cloudInitNoCloud, cloudInitConfigDrive
 domain.devices.disks[1]: there is no volume of the name "b"; add one to volumes
 volumes[1]: no disk has the name "c"; add one to domain.devices.disks
 volumes[2]: no disk has the name "d"; add one to domain.devices.disks

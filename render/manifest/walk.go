@@ -20,6 +20,7 @@ var errTooDeep = fmt.Errorf("it is nested deeper than %d levels", maxDepth)
 type finding struct {
 	FieldProblem
 	line, column int
+	warning      bool // it keeps nothing from happening
 }
 
 // walker reads one document's node tree against a schema. It reports all that is wrong, and makes of the rest the tree
@@ -45,7 +46,14 @@ func (w *walker) report(n *yaml.Node, format string, args ...any) {
 		msg = fmt.Sprintf("more than %d problems in this document; the rest is not shown", maxProblems)
 		field = ""
 	}
-	w.findings = append(w.findings, finding{FieldProblem{field, msg}, n.Line, n.Column})
+	w.findings = append(w.findings, finding{FieldProblem: FieldProblem{field, msg}, line: n.Line, column: n.Column})
+}
+
+// warn says that a field has no effect.
+func (w *walker) warn(n *yaml.Node, why string) {
+	if !w.stopped && len(w.findings) < maxProblems {
+		w.findings = append(w.findings, finding{FieldProblem: FieldProblem{w.path.String(), why}, line: n.Line, column: n.Column, warning: true})
+	}
 }
 
 // stop reports a bound that was reached.
@@ -190,6 +198,12 @@ func (w *walker) entry(k, v *yaml.Node, s *schema, key string, out map[string]an
 		if f == nil {
 			out[strings.Clone(key)] = nil
 			w.report(k, "unknown field%s", didYouMean(key, s.names))
+			return
+		}
+		if f.ignored != "" {
+			if !isEmpty(v) {
+				w.warn(k, f.ignored)
+			}
 			return
 		}
 		key, elem = f.name, f.schema
