@@ -2,7 +2,6 @@ package reconcile
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 
 	"github.com/gitvirt/gitvirt/reconcile/plan"
@@ -15,15 +14,13 @@ import (
 // They are for one goroutine.
 type Documents struct {
 	files    map[source.Entry]manifest.File
-	rendered map[made]*render.Instance
+	rendered map[string]made
 }
 
-// made is what an instance was made of. The documents are the same while their files are.
+// made is an instance, and what it was made of. Documents are the same while their files are.
 type made struct {
-	run     *manifest.RunState
-	config  *manifest.Config
-	flavour *manifest.Flavour
-	kind    string // of the domain
+	of       []any
+	instance *render.Instance
 }
 
 // NewDocuments returns an empty reader.
@@ -66,7 +63,9 @@ func read(s *source.Snapshot, path string) ([]byte, error) {
 
 // View is what a revision says of one host.
 type View struct {
-	Set       *manifest.Set
+	Set *manifest.Set
+	// Placement is of all hosts.
+	Placement *render.Placement
 	Instances []*render.Instance
 	// Broken are instances that cannot be rendered, not even in their last good form.
 	Broken map[string]string
@@ -74,25 +73,39 @@ type View struct {
 	Problems []manifest.Problem
 }
 
-// View completes the instances of a host, of all hosts when it is empty. What is broken is taken from good, the last
-// revision without a problem; good may be nil.
-func (d *Documents) View(s *source.Snapshot, set, good *manifest.Set, goodCommit, host string, o render.Options) View {
-	v := View{Set: set, Problems: set.Problems, Broken: map[string]string{}}
+// Scope is whose instances are completed, and how.
+type Scope struct {
+	// Host is the one whose instances are completed; of all hosts when it is empty.
+	Host string
+	// DefaultHost is where machines are of which KubeVirt's manifests do not say it.
+	DefaultHost string
+	render.Options
+}
+
+// View completes the instances of a host. What is broken is taken from good, the last revision without a problem; good may
+// be nil.
+func (d *Documents) View(s *source.Snapshot, set, good *manifest.Set, goodCommit string, o Scope) View {
+	v := View{Set: set, Broken: map[string]string{}}
+	var before *render.Placement
 	if good != nil && len(set.Problems) > 0 {
 		v.Set = set.Mend(good)
-		v.Problems = v.Set.Problems
 	}
-	seen := make(map[made]*render.Instance, len(d.rendered))
+	if good != nil {
+		before = render.Place(good, o.DefaultHost)
+	}
+	v.Placement = render.Place(v.Set, o.DefaultHost)
+	v.Problems = append(slices.Clone(v.Set.Problems), Locate(s, v.Placement.Problems)...)
+	seen := make(map[string]made, len(d.rendered))
 	o.Revision = s.Commit
-	for _, name := range slices.Sorted(maps.Keys(v.Set.RunStates)) {
-		r := v.Set.RunStates[name]
-		if host != "" && r.Spec.Host != host {
+	for _, m := range v.Placement.Machines {
+		if o.Host != "" && m.Run.Spec.Host != o.Host {
 			continue
 		}
-		i, problems := d.instance(v.Set, r, o, seen)
-		v.Problems = append(v.Problems, Locate(s, v.Set, problems)...)
-		if i == nil && good != nil && good.Configs[r.ConfigName()] != nil {
-			i, _ = d.instance(good, r, o, seen)
+		name := m.Run.Metadata.Name
+		i, problems := d.instance(v.Placement, m, o.Options, seen)
+		v.Problems = append(v.Problems, Locate(s, problems)...)
+		if i == nil && good != nil && good.Configs[m.Run.ConfigName()] != nil {
+			i, _ = d.instance(before, m, o.Options, seen)
 			if i != nil {
 				i.Revision = goodCommit
 			}
@@ -101,7 +114,7 @@ func (d *Documents) View(s *source.Snapshot, set, good *manifest.Set, goodCommit
 			v.Broken[name] = problems[0].String()
 			continue
 		}
-		if v.Set.Mended[manifest.Key(manifest.KindConfig, i.Config)] || v.Set.Mended[manifest.Key(manifest.KindFlavour, i.Flavour)] {
+		if v.mended(i) {
 			i.Revision = goodCommit
 		}
 		v.Instances = append(v.Instances, i)
@@ -110,33 +123,41 @@ func (d *Documents) View(s *source.Snapshot, set, good *manifest.Set, goodCommit
 	return v
 }
 
+// mended says whether an instance is made of a document that stands in for a broken one.
+func (v View) mended(i *render.Instance) bool {
+	keys := []string{manifest.Key(manifest.KindConfig, i.Config), manifest.Key(manifest.KindFlavour, i.Flavour), manifest.Key(manifest.KindHost, i.Host)}
+	for _, p := range i.Presets {
+		keys = append(keys, manifest.Key(manifest.KindPreset, p))
+	}
+	return slices.ContainsFunc(keys, func(key string) bool { return v.Set.Mended[key] })
+}
+
 // instance completes one, or takes it from an earlier revision that had the same documents.
-func (d *Documents) instance(set *manifest.Set, r *manifest.RunState, o render.Options, seen map[made]*render.Instance) (*render.Instance, []manifest.Problem) {
-	c := set.Configs[r.ConfigName()]
-	key := made{r, c, set.Flavours[c.Spec.Flavour], o.DomainType}
-	before, ok := d.rendered[key]
-	if !ok {
-		i, problems := render.Of(set, r, o)
+func (d *Documents) instance(p *render.Placement, m render.Placed, o render.Options, seen map[string]made) (*render.Instance, []manifest.Problem) {
+	name := m.Run.Metadata.Name
+	of := append(p.Made(m), o.DomainType)
+	before, ok := d.rendered[name]
+	if !ok || !slices.Equal(before.of, of) {
+		i, problems := p.Of(m, o)
 		if i == nil {
 			return nil, problems
 		}
-		before = i
+		before = made{of, i}
 	}
-	seen[key] = before
-	i := *before
+	seen[name] = before
+	i := *before.instance
 	i.Revision = o.Revision
 	return &i, nil
 }
 
-// Locate finds the lines of problems that completion found.
-func Locate(s *source.Snapshot, set *manifest.Set, problems []manifest.Problem) []manifest.Problem {
+// Locate finds the lines of problems that placement and completion found.
+func Locate(s *source.Snapshot, problems []manifest.Problem) []manifest.Problem {
 	for n, p := range problems {
-		c := set.Configs[p.Name]
-		if c == nil || p.Kind != manifest.KindConfig {
+		if p.In == nil {
 			continue
 		}
-		if data, err := read(s, c.At.File); err == nil {
-			problems[n].Line, problems[n].Column = manifest.Locate(data, c.At.Index, p.Field)
+		if data, err := read(s, p.In.File); err == nil {
+			problems[n].Line, problems[n].Column = manifest.Locate(data, p.In.Index, p.Field)
 		}
 	}
 	return problems
@@ -153,9 +174,15 @@ func (v View) Wanted(host, revision string) plan.Wanted {
 	for name := range v.Set.Configs {
 		w.Configs[name] = true
 	}
-	for name, r := range v.Set.RunStates {
-		if r.Spec.Host != host {
-			w.Elsewhere[name] = plan.Elsewhere{Host: r.Spec.Host, Recreate: r.Spec.MoveVolumes == "Recreate"}
+	for _, m := range v.Placement.Machines {
+		if r := m.Run; r.Spec.Host != host {
+			w.Elsewhere[r.Metadata.Name] = plan.Elsewhere{Host: r.Spec.Host, Recreate: r.Spec.MoveVolumes == "Recreate"}
+		}
+	}
+	if h := v.Set.Hosts[host]; h != nil && h.Spec.Suspend != nil {
+		w.Suspended = &plan.Suspension{Reason: h.Spec.Suspend.Reason}
+		if h.Spec.Suspend.Until != nil {
+			w.Suspended.Until = h.Spec.Suspend.Until.Time
 		}
 	}
 	return w

@@ -36,6 +36,10 @@ type Runner interface {
 // Options are what a loop works with.
 type Options struct {
 	Host, Fleet string
+	// DefaultHost is where machines are of which KubeVirt's manifests do not say it.
+	DefaultHost string
+	// CacheDir is where the host keeps what is fetched for its machines.
+	CacheDir string
 	// URL and Branch are for show.
 	URL, Branch string
 	// Interval is how long the loop waits before it asks the repository again; a tenth of it, at random, is added.

@@ -34,8 +34,9 @@ func (l *Loop) adopt(ctx context.Context, s *source.Snapshot, domainType string)
 			l.log.Warn("the last good revision cannot be read: what is broken now is left as it is", "revision", l.state.Good, "error", err)
 		}
 	}
-	o := render.Options{Fleet: l.opts.Fleet, DomainType: domainType}
-	view := l.documents.View(s, set, good, l.state.Good, l.opts.Host, o)
+	o := Scope{Host: l.opts.Host, DefaultHost: l.opts.DefaultHost,
+		Options: render.Options{Fleet: l.opts.Fleet, DomainType: domainType, CacheDir: l.opts.CacheDir}}
+	view := l.documents.View(s, set, good, l.state.Good, o)
 	w := view.Wanted(l.opts.Host, s.Commit)
 	w.Budget, w.Allowed = l.opts.Budget, max(s.Allowed, l.fetcher.take())
 	if l.revision != nil && l.revision.snapshot.Commit == s.Commit {
@@ -76,8 +77,10 @@ func (l *Loop) remember(v View, commit string) {
 		next.Good = commit
 		l.good, l.goodOf = v.Set, commit
 	}
-	for name, r := range v.Set.RunStates {
-		host := r.Spec.Host
+	placed := map[string]string{}
+	for _, m := range v.Placement.Machines {
+		name, host := m.Run.Metadata.Name, m.Run.Spec.Host
+		placed[name] = host
 		next.Hosts[name] = host
 		if host != l.opts.Host {
 			continue
@@ -90,7 +93,7 @@ func (l *Loop) remember(v View, commit string) {
 		}
 	}
 	for name := range l.state.LetThrough {
-		if r := v.Set.RunStates[name]; r == nil || r.Spec.Host != l.opts.Host {
+		if placed[name] != l.opts.Host {
 			next.LetThrough[name] = true
 		}
 	}
@@ -133,13 +136,15 @@ func (l *Loop) letThrough(assessments []plan.Assessment) {
 
 func shown(v View) status.Documents {
 	d := status.Documents{
-		Configs:   slices.Collect(maps.Values(v.Set.Configs)),
-		RunStates: slices.Collect(maps.Values(v.Set.RunStates)),
-		Flavours:  len(v.Set.Flavours),
-		Problems:  v.Problems,
-		Mended:    slices.Sorted(maps.Keys(v.Set.Mended)),
+		Configs:  slices.Collect(maps.Values(v.Set.Configs)),
+		Count:    v.Set.Size(),
+		Problems: v.Problems,
+		Warnings: v.Set.Warnings,
+		Mended:   slices.Sorted(maps.Keys(v.Set.Mended)),
+	}
+	for _, m := range v.Placement.Machines {
+		d.RunStates = append(d.RunStates, m.Run)
 	}
 	slices.SortFunc(d.Configs, func(a, b *manifest.Config) int { return cmp.Compare(a.Metadata.Name, b.Metadata.Name) })
-	slices.SortFunc(d.RunStates, func(a, b *manifest.RunState) int { return cmp.Compare(a.Metadata.Name, b.Metadata.Name) })
 	return d
 }

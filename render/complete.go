@@ -15,11 +15,19 @@ import (
 
 // Input is the documents of one instance.
 type Input struct {
-	Config   *manifest.Config
-	Flavour  *manifest.Flavour // nil: the config names none
-	RunState *manifest.RunState
-	// ConfigFile is where the config stands.
-	ConfigFile string
+	Config       *manifest.Config
+	Flavour      *manifest.Flavour  // nil: the config names none
+	Presets      []*manifest.Preset // those that apply, in order
+	Instancetype *manifest.Instancetype
+	Preference   *manifest.Preference
+	RunState     *manifest.RunState
+	Group        *Group         // nil for a machine of its own
+	Host         *manifest.Host // nil: there is no document of the host
+	// Claims are those that the documents speak of, by name.
+	Claims map[string]*manifest.Claim
+	// Devices are the host's that the machine has, by the names that they have in it; Short says why it has not got one.
+	Devices map[string]manifest.HostDevice
+	Short   map[string]string
 	// Text returns a file of the revision; ok is false when there is none.
 	Text func(path string) (text []byte, ok bool)
 }
@@ -39,71 +47,81 @@ type Options struct {
 // DefaultCacheDir is below an agent's usual folder.
 const DefaultCacheDir = "/var/lib/gitvirt/cache"
 
-// Complete makes an instance of its documents: flavour, config and defaults together, nothing left to default. The
-// same input gives the same instance, to the byte. Problems name fields of the config.
+// Complete makes an instance of its documents: flavour, presets, config and defaults together, nothing left to default.
+// The same input gives the same instance, to the byte. Problems name fields of the config's document.
 func Complete(in Input, o Options) (*Instance, []manifest.Problem) {
 	c, r := in.Config, in.RunState
-	tree := c.Spec.Template.Spec
 	annotations := map[string]string{}
 	if in.Flavour != nil {
-		tree = mergeTrees(in.Flavour.Spec, tree)
 		annotations["gitvirt.io/flavour"] = in.Flavour.Metadata.Name
 	}
-	var problems []manifest.Problem
+	tree, problems := merged(in)
 	problem := func(field, message string) {
+		field = c.Written.Spec + "." + field
 		if slices.ContainsFunc(problems, func(p manifest.Problem) bool { return p.Field == field }) {
 			return // one problem of a field is enough to mend it by
 		}
-		problems = append(problems, manifest.Problem{
-			File: in.ConfigFile, Kind: manifest.KindConfig, Name: c.Metadata.Name, Field: field, Message: message,
-		})
+		problems = append(problems, c.Problem(field, message))
+	}
+	said, _ := tree["domain"].(map[string]any)
+	tree, bad := underlay(in, tree)
+	for _, p := range bad {
+		problem(p.Field, p.Message)
 	}
 	spec, bad := manifest.Decode(tree)
 	for _, p := range bad {
-		problem("spec.template.spec."+p.Field, p.Message)
+		problem(p.Field, p.Message)
 	}
 	if len(problems) > 0 {
 		return nil, problems
 	}
+	for _, p := range onHost(in, spec) {
+		problem(p.Field, p.Message)
+	}
 	own, field, err := ownXML(in, spec)
 	if err != nil {
-		problem("spec.template.spec."+field, err.Error())
+		problem(field, err.Error())
 		return nil, problems
 	}
 	if o.DomainType == "" {
 		o.DomainType = "kvm"
 	}
+	if o.CacheDir == "" {
+		o.CacheDir = DefaultCacheDir
+	}
 	fill(spec, o.Fleet, r.Metadata.Name)
 	for _, p := range manifest.Validate(spec) {
-		problem("spec.template.spec."+p.Field, p.Message)
+		problem(p.Field, p.Message)
 	}
 	if spec.Domain.Memory == nil && own.Child("memory") == nil {
-		problem("spec.template.spec.domain.memory.guest", "is missing: say how much memory the guest has, here, in the flavour or in domainXML")
+		problem("domain.memory.guest", "is missing: say how much memory the guest has, here, in a flavour or in domainXML")
 	}
 	i := &Instance{
 		Name: r.Metadata.Name, UUID: string(spec.Domain.Firmware.UUID), Config: c.Metadata.Name, Flavour: c.Spec.Flavour,
 		Host: r.Spec.Host, State: r.Spec.State, Run: max(r.Spec.Run, 1), Revision: o.Revision,
 		Labels: c.Spec.Template.Metadata.Labels, Annotations: annotations,
 		RestartPolicy: c.Spec.RestartPolicy, Rollout: c.Spec.Rollout, DeletionPolicy: c.Spec.DeletionPolicy,
-		MoveVolumes: r.Spec.MoveVolumes, Adopt: r.Spec.Adopt,
+		Group: in.Group, MoveVolumes: r.Spec.MoveVolumes, Adopt: r.Spec.Adopt,
 		GraceSeconds: *spec.TerminationGracePeriodSeconds, Spec: *spec,
+	}
+	for _, p := range in.Presets {
+		i.Presets = append(i.Presets, p.Metadata.Name)
 	}
 	i.State = either(i.State, manifest.StateRunning)
 	i.RestartPolicy = either(i.RestartPolicy, manifest.RestartAlways)
 	i.Rollout = either(i.Rollout, manifest.RolloutStage)
 	i.DeletionPolicy = either(i.DeletionPolicy, manifest.DeletionRetain)
 	for n, v := range spec.Volumes {
-		volume, err := volumeOf(i.Name, i.UUID, v)
+		volume, err := volumeOf(i, o, v)
 		if err != nil {
-			problem(fmt.Sprintf("spec.template.spec.volumes[%d]", n), err.Error())
+			problem(fmt.Sprintf("volumes[%d]", n), err.Error())
 			continue
 		}
 		i.Volumes = append(i.Volumes, volume)
 	}
-	_, described := tree["domain"]
-	domain, bad := domainOf(i, o, own != nil && !described)
+	domain, bad := domainOf(i, o, own != nil && said == nil)
 	for _, p := range bad {
-		problem("spec.template.spec."+p.Field, p.Message)
+		problem(p.Field, p.Message)
 	}
 	if len(problems) > 0 {
 		return nil, problems
@@ -153,6 +171,9 @@ func digest(i *Instance) string {
 	fmt.Fprintf(h, "%s\n%s %s %s %d\n", i.Domain, i.Config, i.Flavour, i.DeletionPolicy, i.GraceSeconds)
 	for _, v := range i.Volumes {
 		fmt.Fprintf(h, "%s %s %s %s %q %d %s %q %s\n", v.Name, v.Kind, v.Pool, v.File, v.Path, v.Size, v.Format, v.Backing, v.BackingFormat)
+		if v.Fetch != nil {
+			fmt.Fprintf(h, "%q %q\n", v.Fetch.Image, v.Fetch.Path)
+		}
 	}
 	return fmt.Sprintf("sha256:%x", h.Sum(nil))
 }

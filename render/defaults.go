@@ -59,6 +59,9 @@ func fill(spec *manifest.InstanceSpec, fleet, instance string) {
 		if v := spec.Volumes[i].Volume; v != nil {
 			fillVolume(v)
 		}
+		if v := spec.Volumes[i].EmptyDisk; v != nil && v.Image != nil {
+			fillImage(v.Image)
+		}
 	}
 }
 
@@ -112,8 +115,15 @@ func fillVolume(v *manifest.StorageVolume) {
 	if v.Format == "" {
 		v.Format = defaultFormat
 	}
-	if v.Image != nil && v.Image.Format == "" {
-		v.Image.Format = defaultFormat
+	if v.Image != nil {
+		fillImage(v.Image)
+	}
+}
+
+// fillImage leaves a container's disk alone: its format is found out.
+func fillImage(i *manifest.Image) {
+	if i.Path != "" && i.Format == "" {
+		i.Format = defaultFormat
 	}
 }
 

@@ -11,6 +11,8 @@ type Instance struct {
 	UUID           string
 	Config         string // the config's name
 	Flavour        string
+	Presets        []string // that apply, in order
+	Group          *Group   // nil for a machine of its own
 	Host           string
 	Labels         map[string]string
 	Annotations    map[string]string
@@ -32,6 +34,14 @@ type Instance struct {
 	Domain *domxml.Element
 	// Digest is of Domain and Volumes, not of the commit: the same digest, the same machine.
 	Digest string
+}
+
+// Group is the group that an instance is a member of.
+type Group struct {
+	Name  string
+	Index int
+	// MaxUnavailable is how many of its members on one host are restarted at once.
+	MaxUnavailable int
 }
 
 // VolumeKind says how a volume comes to be.

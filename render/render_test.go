@@ -69,21 +69,23 @@ func goldens(t *testing.T, a *txtar.Archive) map[string]string {
 		}
 	}
 	set := manifest.Collect(files, func(path string) ([]byte, bool) { b, ok := texts[path]; return b, ok })
-	problems := slices.Clone(set.Problems)
+	placement := render.Place(set, strings.TrimSpace(string(texts["default-host"])))
+	problems := append(slices.Clone(set.Problems), placement.Problems...)
 	got := map[string]string{}
-	for _, name := range slices.Sorted(maps.Keys(set.RunStates)) {
+	for _, m := range placement.Machines {
+		name := m.Run.Metadata.Name
 		o := render.Options{Fleet: "test", Revision: "0123abc"}
-		i, bad := render.Named(set, name, o)
+		i, bad := placement.Of(m, o)
 		problems = append(problems, bad...)
 		if i == nil {
 			continue
 		}
-		again, _ := render.Named(set, name, o)
+		again, _ := placement.Of(m, o)
 		if diff := cmp.Diff(i.Domain.String(), again.Domain.String()); diff != "" || i.Digest != again.Digest {
 			t.Errorf("%s renders differently the second time:\n%s", name, diff)
 		}
 		o.Revision = "other"
-		if other, _ := render.Named(set, name, o); other.Digest != i.Digest {
+		if other, _ := placement.Of(m, o); other.Digest != i.Digest {
 			t.Errorf("%s: the commit is part of the digest", name)
 		}
 		got["golden/"+name+".xml"] = i.Domain.String()
@@ -113,8 +115,9 @@ metadata: {name: a}
 spec: {template: {spec: {domain: {memory: {guest: 1Gi}, devices: {disks: [{name: b-c}]}}, volumes: [{name: b-c, volume: {size: 1Gi}}]}}}
 `
 	set := manifest.Collect([]manifest.File{manifest.Read("a.yaml", []byte(docs))}, nil)
-	x, bad := render.Unplaced(set, "a-b", render.Options{})
-	y, worse := render.Unplaced(set, "a", render.Options{})
+	placement := render.Place(set, "")
+	x, bad := placement.Unplaced("a-b", render.Options{})
+	y, worse := placement.Unplaced("a", render.Options{})
 	if len(bad)+len(worse)+len(set.Problems) > 0 {
 		t.Fatal(bad, worse, set.Problems)
 	}

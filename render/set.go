@@ -1,31 +1,110 @@
 package render
 
 import (
+	"maps"
+	"slices"
+
 	"github.com/gitvirt/gitvirt/render/manifest"
 )
 
-// Named completes the instance of a run state of the set.
-func Named(set *manifest.Set, runState string, o Options) (*Instance, []manifest.Problem) {
-	return Of(set, set.RunStates[runState], o)
+// Of completes the instance of a machine.
+func (p *Placement) Of(m Placed, o Options) (*Instance, []manifest.Problem) {
+	return Complete(p.input(m), o)
 }
 
-// Of completes the instance of a run state that need not be the set's own; its config is.
-func Of(set *manifest.Set, r *manifest.RunState, o Options) (*Instance, []manifest.Problem) {
-	return Complete(input(set, r), o)
-}
-
-// Unplaced completes a config that no run state speaks of as if it ran: so that it can be checked, and shown.
-func Unplaced(set *manifest.Set, config string, o Options) (*Instance, []manifest.Problem) {
-	r := &manifest.RunState{}
-	r.Metadata.Name = config
+// Unplaced completes a config that nothing speaks of as if it ran, on no host in particular: so that it can be checked,
+// and shown.
+func (p *Placement) Unplaced(config string, o Options) (*Instance, []manifest.Problem) {
+	r := &manifest.RunState{Header: p.set.Configs[config].Header}
+	r.Metadata = manifest.Meta{Name: config}
 	r.Spec.State = manifest.StateStopped
-	return Of(set, r, o)
+	return Complete(p.input(Placed{Run: r, said: r}), o)
 }
 
-func input(set *manifest.Set, r *manifest.RunState) Input {
-	c := set.Configs[r.ConfigName()]
-	return Input{
-		Config: c, Flavour: set.Flavours[c.Spec.Flavour], RunState: r,
-		ConfigFile: c.At.File, Text: set.Text,
+// Find is the machine of that name.
+func (p *Placement) Find(name string) (Placed, bool) {
+	for _, m := range p.Machines {
+		if m.Run.Metadata.Name == name {
+			return m, true
+		}
 	}
+	return Placed{}, false
+}
+
+// Made is what an instance is made of, beside options. Documents are the same pointers for as long as their files are the
+// same, so that what is equal here makes the same instance.
+func (p *Placement) Made(m Placed) []any {
+	in := p.input(m)
+	made := []any{m.said, m.Index, in.RunState.Spec.Host, in.Config, in.Flavour, in.Instancetype, in.Preference, in.Host}
+	for _, preset := range in.Presets {
+		made = append(made, preset)
+	}
+	for _, name := range slices.Sorted(maps.Keys(in.Claims)) {
+		made = append(made, in.Claims[name])
+	}
+	for _, name := range slices.Sorted(maps.Keys(in.Devices)) {
+		made = append(made, name, in.Devices[name])
+	}
+	for _, name := range slices.Sorted(maps.Keys(in.Short)) {
+		made = append(made, name, in.Short[name])
+	}
+	return made
+}
+
+// documents are those of a machine.
+func (p *Placement) documents(m Placed) Input {
+	c := p.set.Configs[m.Run.ConfigName()]
+	in := Input{
+		Config: c, Flavour: p.set.Flavours[c.Spec.Flavour], Presets: selectedPresets(p.set, c), RunState: m.Run,
+		Host: p.set.Hosts[m.Run.Spec.Host], Text: p.set.Text, Claims: map[string]*manifest.Claim{},
+	}
+	if g := m.Group; g != nil {
+		in.Group = &Group{Name: g.Metadata.Name, Index: m.Index, MaxUnavailable: 1}
+		if g.Spec.MaxUnavailable != nil {
+			in.Group.MaxUnavailable = int(*g.Spec.MaxUnavailable)
+		}
+	}
+	if ref := c.Spec.Cluster.Instancetype; ref != nil {
+		in.Instancetype = p.set.Instancetypes[*ref]
+	}
+	if ref := c.Spec.Cluster.Preference; ref != nil {
+		in.Preference = p.set.Preferences[*ref]
+	}
+	return in
+}
+
+// input is all that completes a machine: its documents, and what of the host's and the cluster's they speak of.
+func (p *Placement) input(m Placed) Input {
+	in := p.documents(m)
+	for _, l := range in.layers() {
+		for _, name := range claimsOf(l.tree) {
+			if c := p.set.DataVolumes[name]; c != nil {
+				in.Claims[name] = c
+			} else if c := p.set.Claims[name]; c != nil {
+				in.Claims[name] = c
+			}
+		}
+	}
+	of := p.allocated(m.Run.Spec.Host)
+	in.Devices, in.Short = of.given[m.Run.Metadata.Name], of.short[m.Run.Metadata.Name]
+	return in
+}
+
+// claimsOf are the names of the claims and data volumes that a spec speaks of.
+func claimsOf(tree manifest.Tree) []string {
+	var names []string
+	volumes, _ := tree["volumes"].([]any)
+	for _, v := range volumes {
+		m, _ := v.(map[string]any)
+		if e, ok := m["ephemeral"].(map[string]any); ok {
+			m = e
+		}
+		for kind, key := range map[string]string{"persistentVolumeClaim": "claimName", "dataVolume": "name"} {
+			of, _ := m[kind].(map[string]any)
+			if name, _ := of[key].(string); name != "" {
+				names = append(names, name)
+			}
+		}
+	}
+	return names
 }

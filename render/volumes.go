@@ -2,47 +2,71 @@ package render
 
 import (
 	"crypto/sha256"
-	"encoding/base64"
 	"fmt"
-	"maps"
-	"slices"
+	"path"
 
 	"github.com/gitvirt/gitvirt/render/manifest"
 )
 
 // volumeOf is what a spec's volume needs on the host. A file's name is INSTANCE.VOLUME.SUFFIX: names are DNS labels, so no
 // two can be the same.
-func volumeOf(instance, uuid string, v manifest.Volume) (Volume, error) {
+func volumeOf(i *Instance, o Options, v manifest.Volume) (Volume, error) {
 	out := Volume{Name: v.Name, Pool: defaultPool}
 	switch {
 	case v.Volume != nil:
 		out.Pool, out.Format, out.Kind = v.Volume.Pool, v.Volume.Format, VolumeBlank
-		out.File = instance + "." + v.Name + suffix(v.Volume.Format)
+		out.File = i.Name + "." + v.Name + suffix(v.Volume.Format)
 		if v.Volume.Size != nil {
 			out.Size = v.Volume.Size.Value()
 		}
-		if image := v.Volume.Image; image != nil {
-			out.Kind, out.Backing, out.BackingFormat = VolumeOverlay, image.Path, image.Format
+		if v.Volume.Image != nil {
+			out.Kind = VolumeOverlay
+			out.on(v.Volume.Image, o)
 		}
 	case v.EmptyDisk != nil:
 		out.Kind, out.Format = VolumeEmpty, defaultFormat
-		out.File = instance + "." + v.Name + suffix(out.Format)
+		out.File = i.Name + "." + v.Name + suffix(out.Format)
 		out.Size = v.EmptyDisk.Capacity.Value()
+		if v.EmptyDisk.Image != nil {
+			out.on(v.EmptyDisk.Image, o)
+		}
+	case v.ContainerDisk != nil:
+		out.Kind, out.Format = VolumeEmpty, defaultFormat
+		out.File = i.Name + "." + v.Name + suffix(out.Format)
+		out.fetched(v.ContainerDisk.Image, v.ContainerDisk.Path, o)
 	case v.HostDisk != nil:
 		out.Kind, out.Format, out.Pool, out.Path = VolumeFile, "raw", "", v.HostDisk.Path
 		if v.HostDisk.Capacity != nil {
 			out.Size = v.HostDisk.Capacity.Value()
 		}
 		out.Create = v.HostDisk.Type == "DiskOrCreate"
-	case v.CloudInitNoCloud != nil:
-		seed, err := noCloud(instance, uuid, v.CloudInitNoCloud)
-		if err != nil {
-			return out, err
-		}
-		out.Kind, out.Format, out.Seed, out.Label = VolumeSeed, "raw", seed, "cidata"
-		out.File = instance + "." + v.Name + "-" + seedDigest(seed) + ".iso"
+	case v.CloudInitNoCloud != nil, v.CloudInitConfigDrive != nil:
+		return out.seeded(i, v)
+	default:
+		return out, fmt.Errorf("says nothing that a host has")
 	}
 	return out, nil
+}
+
+// on makes the volume an overlay on an image.
+func (v *Volume) on(image *manifest.Image, o Options) {
+	if image.Container != "" {
+		v.fetched(image.Container, "", o)
+		return
+	}
+	v.Backing, v.BackingFormat = image.Path, image.Format
+}
+
+// fetched makes the volume an overlay on a disk in an OCI image.
+func (v *Volume) fetched(image, file string, o Options) {
+	v.Backing, v.Fetch = Fetched(o.CacheDir, image, file, "disk"), &Fetch{Image: image, Path: file}
+}
+
+// Fetched is where the host keeps a file of an OCI image. It depends on what the document says and not on what the image
+// holds, so that it is known before the image is.
+func Fetched(cacheDir, image, file, name string) string {
+	sum := sha256.Sum256([]byte(image + "\n" + file))
+	return path.Join(cacheDir, "oci", fmt.Sprintf("%x", sum[:8]), name)
 }
 
 func suffix(format string) string {
@@ -50,39 +74,4 @@ func suffix(format string) string {
 		return ".img"
 	}
 	return "." + format
-}
-
-// noCloud is the files of a NoCloud image. The instance-id stays the same for as long as the machine does, so that an
-// edit of the user data does not make cloud-init set the machine up anew.
-func noCloud(instance, uuid string, c *manifest.CloudInit) (map[string][]byte, error) {
-	files := map[string][]byte{
-		"meta-data": fmt.Appendf(nil, "instance-id: %s\nlocal-hostname: %s\n", uuid, instance),
-		"user-data": {},
-	}
-	for _, f := range []struct{ name, field, text, encoded string }{
-		{"user-data", "userDataBase64", c.UserData, c.UserDataBase64},
-		{"network-config", "networkDataBase64", c.NetworkData, c.NetworkDataBase64},
-	} {
-		switch {
-		case f.text != "":
-			files[f.name] = []byte(f.text)
-		case f.encoded != "":
-			raw, err := base64.StdEncoding.DecodeString(f.encoded)
-			if err != nil {
-				return nil, fmt.Errorf("cannot decode %s: %w", f.field, err)
-			}
-			files[f.name] = raw
-		}
-	}
-	return files, nil
-}
-
-// seedDigest is of what goes into the image, not of the image, which holds the time that it was made.
-func seedDigest(files map[string][]byte) string {
-	h := sha256.New()
-	for _, name := range slices.Sorted(maps.Keys(files)) {
-		fmt.Fprintf(h, "%s %d\n", name, len(files[name]))
-		h.Write(files[name])
-	}
-	return fmt.Sprintf("%x", h.Sum(nil)[:8])
 }

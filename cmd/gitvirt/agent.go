@@ -87,6 +87,7 @@ func newAgent(set settings, store string, log *slog.Logger) (*agent, error) {
 		Alive:   func() bool { return time.Since(a.loop.Alive()) < 3*set.Interval+time.Minute },
 	})
 	a.loop, err = reconcile.New(reconcile.Options{
+		DefaultHost: set.DefaultHost, CacheDir: set.cacheDir(),
 		Host: set.Host, Fleet: set.Fleet, URL: set.Repo, Branch: set.Branch, Interval: set.Interval, Budget: set.RemovalBudget,
 		StateFile: filepath.Join(set.StateDir, "state.json"), Version: version(),
 		Source: src, Runner: libvirt{run, set.DomainType}, Logger: log, Metrics: status.NewMetrics(a.registry),

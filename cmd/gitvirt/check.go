@@ -2,12 +2,17 @@ package main
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
+
+	"github.com/gitvirt/gitvirt/reconcile"
+	"github.com/gitvirt/gitvirt/render/manifest"
 )
 
 func checkCommand() *cobra.Command {
 	var d documentFlags
+	var compat bool
 	c := &cobra.Command{
 		Use:   "check [DIR]",
 		Short: "Validate every document, for every host, as the agents would",
@@ -15,6 +20,7 @@ func checkCommand() *cobra.Command {
 file, line, column and field. It exits with 0 when all is well, 1 when something is wrong, and 2 when it could not read.`,
 		Example: `  gitvirt check
   gitvirt check team-a/
+  gitvirt check --compat --default-host kvm1 manifests/
   gitvirt check --repo https://git.example.org/vms.git`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -33,17 +39,42 @@ file, line, column and field. It exits with 0 when all is well, 1 when something
 			if err != nil {
 				return err
 			}
+			if compat {
+				return writeCompat(c.OutOrStdout(), v)
+			}
 			for _, p := range v.Problems {
 				fmt.Fprintln(c.OutOrStdout(), p)
+			}
+			for _, w := range v.Set.Warnings {
+				fmt.Fprintln(c.OutOrStdout(), "warning:", w)
 			}
 			if len(v.Problems) > 0 {
 				return exit(exitDiffers)
 			}
-			fmt.Fprintf(c.OutOrStdout(), "%d configs, %d run states, %d flavours: all is well\n",
-				len(v.Set.Configs), len(v.Set.RunStates), len(v.Set.Flavours))
+			fmt.Fprintln(c.OutOrStdout(), tally(v)+": all is well")
 			return nil
 		},
 	}
 	d.bind(c)
+	c.Flags().BoolVar(&compat, "compat", false, "say for each of KubeVirt's manifests whether it runs here")
 	return c
+}
+
+// tally counts what there is.
+func tally(v reconcile.View) string {
+	var parts []string
+	for _, k := range []struct{ kind, one, many string }{
+		{manifest.KindConfig, "config", "configs"}, {manifest.KindRunState, "run state", "run states"}, {manifest.KindGroup, "group", "groups"},
+		{manifest.KindFlavour, "flavour", "flavours"}, {manifest.KindPreset, "preset", "presets"}, {manifest.KindHost, "host", "hosts"},
+	} {
+		if n := v.Set.Count(k.kind); n == 1 {
+			parts = append(parts, "1 "+k.one)
+		} else if n > 1 {
+			parts = append(parts, fmt.Sprintf("%d %s", n, k.many))
+		}
+	}
+	if len(parts) == 0 {
+		return "no documents"
+	}
+	return strings.Join(parts, ", ")
 }

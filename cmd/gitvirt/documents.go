@@ -20,8 +20,8 @@ import (
 
 // documentFlags say where a command reads documents from: a folder as it is, or a branch of a repository.
 type documentFlags struct {
-	dir, repo, branch, path, host, fleet string
-	config                               string
+	dir, repo, branch, path          string
+	host, defaultHost, fleet, config string
 }
 
 func (d *documentFlags) bind(c *cobra.Command) {
@@ -32,6 +32,7 @@ func (d *documentFlags) bind(c *cobra.Command) {
 	f.StringVar(&d.branch, "branch", s.Branch, "the branch of the repository")
 	f.StringVar(&d.path, "path", s.Path, "the folder in the repository, or below --dir, that holds the documents")
 	f.StringVar(&d.host, "host", "", "only what concerns this host")
+	f.StringVar(&d.defaultHost, "default-host", "", "where machines are of which KubeVirt's manifests do not say it")
 	f.StringVar(&d.fleet, "fleet", s.Fleet, "the name of all hosts together; UUIDs and MAC addresses are derived from it")
 	f.StringVar(&d.config, "config", "", "the agent's configuration file, for what it says of the repository")
 	c.MarkFlagsMutuallyExclusive("dir", "repo")
@@ -92,23 +93,29 @@ func (d *documentFlags) view(s *source.Snapshot, domainType string) (reconcile.V
 	if err != nil {
 		return reconcile.View{}, err
 	}
-	o := render.Options{Fleet: d.fleet, DomainType: domainType}
-	v := documents.View(s, set, nil, "", d.host, o)
-	v.Problems = append(v.Problems, unplaced(s, set, o)...)
+	v := documents.View(s, set, nil, "", d.scope(domainType))
+	v.Problems = append(v.Problems, unplaced(s, v, d.scope(domainType).Options)...)
 	return v, nil
 }
 
-// unplaced checks the configs that no run state speaks of.
-func unplaced(s *source.Snapshot, set *manifest.Set, o render.Options) []manifest.Problem {
+func (d *documentFlags) scope(domainType string) reconcile.Scope {
+	return reconcile.Scope{Host: d.host, DefaultHost: d.defaultHost, Options: render.Options{Fleet: d.fleet, DomainType: domainType}}
+}
+
+// unplaced checks the configs that nothing speaks of.
+func unplaced(s *source.Snapshot, v reconcile.View, o render.Options) []manifest.Problem {
 	placed := map[string]bool{}
-	for _, r := range set.RunStates {
+	for _, r := range v.Set.RunStates {
 		placed[r.ConfigName()] = true
 	}
+	for _, g := range v.Set.Groups {
+		placed[g.ConfigName()] = g.Size() > 0
+	}
 	var problems []manifest.Problem
-	for _, name := range slices.Sorted(maps.Keys(set.Configs)) {
+	for _, name := range slices.Sorted(maps.Keys(v.Set.Configs)) {
 		if !placed[name] {
-			_, bad := render.Unplaced(set, name, o)
-			problems = append(problems, reconcile.Locate(s, set, bad)...)
+			_, bad := v.Placement.Unplaced(name, o)
+			problems = append(problems, reconcile.Locate(s, bad)...)
 		}
 	}
 	return problems

@@ -36,7 +36,9 @@ func renderCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			i, err := find(v, args[0], render.Options{Fleet: d.fleet, Revision: s.Commit, DomainType: domainType})
+			o := d.scope(domainType).Options
+			o.Revision = s.Commit
+			i, err := find(v, args[0], o)
 			if err != nil {
 				return err
 			}
@@ -70,7 +72,7 @@ func find(v reconcile.View, name string, o render.Options) (*render.Instance, er
 		return nil, fmt.Errorf("cannot render %s: %s", name, why)
 	}
 	if v.Set.Configs[name] != nil {
-		i, problems := render.Unplaced(v.Set, name, o)
+		i, problems := v.Placement.Unplaced(name, o)
 		if i == nil {
 			return nil, fmt.Errorf("cannot render %s: %s", name, problems[0])
 		}

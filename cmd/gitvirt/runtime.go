@@ -27,16 +27,24 @@ func (a *agent) runtime(ctx context.Context, config, revision string) (status.In
 	if err != nil {
 		return status.Instance{}, err
 	}
-	o := render.Options{Fleet: a.set.Fleet, Revision: s.Commit}
-	for name, r := range set.RunStates {
-		if r.ConfigName() == config && (name == config || set.RunStates[config] == nil) {
-			return rendered(render.Named(set, name, o))
+	o := render.Options{Fleet: a.set.Fleet, Revision: s.Commit, CacheDir: a.set.cacheDir()}
+	placement := render.Place(set, a.set.DefaultHost)
+	m, found := placement.Find(config)
+	if !found || m.Run.ConfigName() != config {
+		for _, other := range placement.Machines {
+			if other.Run.ConfigName() == config {
+				m, found = other, true
+				break
+			}
 		}
+	}
+	if found && m.Run.ConfigName() == config {
+		return rendered(placement.Of(m, o))
 	}
 	if set.Configs[config] == nil {
 		return status.Instance{}, fmt.Errorf("%w: there is no config %q in revision %.12s", status.ErrNotFound, config, s.Commit)
 	}
-	return rendered(render.Unplaced(set, config, o))
+	return rendered(placement.Unplaced(config, o))
 }
 
 func rendered(i *render.Instance, problems []manifest.Problem) (status.Instance, error) {

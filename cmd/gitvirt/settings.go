@@ -6,6 +6,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -24,6 +25,7 @@ type settings struct {
 	Branch        string        `yaml:"branch"`
 	Path          string        `yaml:"path"`
 	Host          string        `yaml:"host"`
+	DefaultHost   string        `yaml:"defaultHost"`
 	Fleet         string        `yaml:"fleet"`
 	Libvirt       string        `yaml:"libvirt"`
 	DomainType    string        `yaml:"domainType"`
@@ -63,6 +65,7 @@ func (s *settings) bind(f *pflag.FlagSet) {
 	f.StringVar(&s.Branch, "branch", s.Branch, "the branch to follow")
 	f.StringVar(&s.Path, "path", s.Path, "the folder of the repository that holds the documents")
 	f.StringVar(&s.Host, "host", s.Host, "the name that this host goes by in run states")
+	f.StringVar(&s.DefaultHost, "default-host", s.DefaultHost, "where machines are of which KubeVirt's manifests do not say it; the same for all agents")
 	f.StringVar(&s.Fleet, "fleet", s.Fleet, "the name of all hosts together; UUIDs and MAC addresses are derived from it")
 	f.StringVar(&s.Libvirt, "libvirt", s.Libvirt, "libvirt's URI")
 	f.StringVar(&s.DomainType, "domain-type", s.DomainType, "kvm, qemu, or auto: kvm where the host can")
@@ -139,6 +142,9 @@ func (s settings) validate() error {
 	}
 	return errors.Join(errs...)
 }
+
+// cacheDir is where what is fetched for machines is kept.
+func (s settings) cacheDir() string { return filepath.Join(s.StateDir, "cache") }
 
 func (a auth) source() source.Auth {
 	return source.Auth{SSHKeyFile: a.SSHKeyFile, SSHKnownHostsFile: a.SSHKnownHostsFile, TokenFile: a.TokenFile, CAFile: a.CAFile}

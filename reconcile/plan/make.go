@@ -29,6 +29,12 @@ func Make(w Wanted, world World, mem Memory) (Plan, []Assessment) {
 	}
 	all = append(all, removals(w, world, wanted, mem)...)
 	slices.SortFunc(all, func(a, b Assessment) int { return cmp.Compare(a.Name, b.Name) })
+	oneAfterAnother(all, mem)
+	if s := w.Suspended; s != nil && (s.Until.IsZero() || mem.Now.Before(s.Until)) {
+		for i := range all {
+			all[i].suspend(*s)
+		}
+	}
 	p := Plan{Host: w.Host, Revision: w.Revision, Actions: []Action{}}
 	for i := range all {
 		a := &all[i]

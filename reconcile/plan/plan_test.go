@@ -58,7 +58,8 @@ metadata: {name: NAME}
 spec: {host: h}
 `, "NAME", name)
 	set := manifest.Collect([]manifest.File{manifest.Read("a.yaml", []byte(docs))}, nil)
-	i, problems := render.Named(set, name, render.Options{Fleet: "f", Revision: "c"})
+	placement := render.Place(set, "")
+	i, problems := placement.Of(placement.Machines[0], render.Options{Fleet: "f", Revision: "c"})
 	if i == nil {
 		t.Fatal(set.Problems, problems)
 	}

@@ -16,6 +16,8 @@ type Wanted struct {
 	Broken map[string]string
 	// Incomplete says that the revision has documents that cannot be read: nothing is removed.
 	Incomplete bool
+	// Suspended holds everything; nil when the host is not suspended.
+	Suspended *Suspension
 	// Configs are the names of all configs in the revision.
 	Configs map[string]bool
 	// Elsewhere are the RunStates of other hosts.
@@ -24,6 +26,13 @@ type Wanted struct {
 	Budget int
 	// Allowed is how many a commit lets through beyond the budget.
 	Allowed int
+}
+
+// Suspension is what a Host document says of a host that is to be left alone.
+type Suspension struct {
+	Reason string
+	// Until is when it ends by itself; zero for never.
+	Until time.Time
 }
 
 // Elsewhere is a RunState of another host.

@@ -51,8 +51,11 @@ type Libvirt struct {
 type Documents struct {
 	Configs   []*manifest.Config   // sorted by name
 	RunStates []*manifest.RunState // of all hosts, sorted by name
-	Flavours  int
-	Problems  []manifest.Problem
+	// Count is the number of all sound documents.
+	Count    int
+	Problems []manifest.Problem
+	// Warnings are what is read and has no effect.
+	Warnings []manifest.Problem
 	// Mended are the documents (Kind/name) that are broken and stay in force as they last were.
 	Mended []string
 }

@@ -116,7 +116,7 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 	for _, p := range d.Problems {
 		broken[p.File+"/"+p.Kind+"/"+p.Name] = true
 	}
-	gauge(c.documents, float64(len(d.Configs)+len(d.RunStates)+d.Flavours-len(d.Mended)), "valid")
+	gauge(c.documents, float64(d.Count-len(d.Mended)), "valid")
 	gauge(c.documents, float64(len(broken)), "invalid")
 	for n := range s.Instances {
 		i := &s.Instances[n]

@@ -67,19 +67,20 @@ func (s *scene) observe(documents string) *Snapshot {
 	w := plan.Wanted{Host: "kvm1", Revision: commit, Configs: map[string]bool{}, Budget: 3, Broken: map[string]string{}}
 	w.Incomplete = len(set.Problems) > 0
 	f := Facts{Now: s.now, Host: "kvm1", Fleet: "test", Version: "v1.2.3"}
-	for name := range set.RunStates {
-		i, problems := render.Named(set, name, render.Options{Fleet: "test", Revision: commit})
+	placement := render.Place(set, "")
+	for _, m := range placement.Machines {
+		i, problems := placement.Of(m, render.Options{Fleet: "test", Revision: commit})
 		if i == nil {
 			s.t.Fatal(problems)
 		}
 		w.Instances = append(w.Instances, i)
-		f.Documents.RunStates = append(f.Documents.RunStates, set.RunStates[name])
+		f.Documents.RunStates = append(f.Documents.RunStates, m.Run)
 	}
 	for name, c := range set.Configs {
 		w.Configs[name] = true
 		f.Documents.Configs = append(f.Documents.Configs, c)
 	}
-	f.Documents.Problems = set.Problems
+	f.Documents.Problems, f.Documents.Count = set.Problems, set.Size()
 	var world plan.World
 	if s.domain != nil {
 		world.Domains = []plan.Domain{*s.domain}

@@ -20,6 +20,13 @@ type Problem struct {
 	Field string `json:"field,omitempty"`
 	// Message says what is wrong and what to do.
 	Message string `json:"message"`
+	// In is the document, when the problem's line is still to be found (see Locate); nil when it is known.
+	In *Origin `json:"-"`
+}
+
+// Problem is one of a field of the document.
+func (h *Header) Problem(field, message string) Problem {
+	return Problem{File: h.At.File, Kind: h.Written.Kind, Name: h.Metadata.Name, Field: field, Message: message, In: &h.At}
 }
 
 // String is one line: file:line:column: Kind/name: field: message.

@@ -2,7 +2,9 @@ package manifest
 
 import (
 	"bytes"
+	"cmp"
 	"maps"
+	"slices"
 )
 
 // Set is the documents of one revision. It is never changed after it was returned; the documents in it are not to be
@@ -107,6 +109,18 @@ func (s *Set) Count(kind string) int {
 		}
 	}
 	return n
+}
+
+// Manifests are the documents that are held, once for each in a file, in the order of their places.
+func (s *Set) Manifests() []*Document {
+	var all []*Document
+	for _, d := range s.held {
+		all = append(all, d)
+	}
+	slices.SortFunc(all, func(a, b *Document) int {
+		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Index, b.Index), cmp.Compare(a.Kind, b.Kind))
+	})
+	return slices.CompactFunc(all, func(a, b *Document) bool { return a.File == b.File && a.Index == b.Index })
 }
 
 // Size is the number of all documents that are held, those of KubeVirt's kinds as often as they stand for others.

@@ -168,9 +168,12 @@ type ContainerDisk struct {
 	ImagePullSecret string `json:"imagePullSecret,omitempty"`
 }
 
-// EmptyDisk is a blank disk.
+// EmptyDisk is a disk that begins anew at every run: blank, or as an image.
 type EmptyDisk struct {
+	// Capacity is the guest's view of it, in bytes. It may be left out where there is an image.
 	Capacity Quantity `json:"capacity"`
+	// Image is what it starts as at every run.
+	Image *Image `json:"image,omitempty"`
 }
 
 // HostDisk is a file of the host, in KubeVirt's terms.

@@ -105,9 +105,10 @@ func (c *specChecker) volumeSource(at string, v VolumeSource) {
 	said("volume", v.Volume != nil, func(at string) { c.storageVolume(at, v.Volume) })
 	said("containerDisk", v.ContainerDisk != nil, func(at string) { c.containerDisk(at, v.ContainerDisk) })
 	said("emptyDisk", v.EmptyDisk != nil, func(at string) {
-		if !v.EmptyDisk.Capacity.IsZero() || !c.partial {
+		if !v.EmptyDisk.Capacity.IsZero() || !c.partial && v.EmptyDisk.Image == nil {
 			c.size(at+".capacity", &v.EmptyDisk.Capacity)
 		}
+		c.image(at+".image", v.EmptyDisk.Image)
 	})
 	said("hostDisk", v.HostDisk != nil, func(at string) { c.hostDisk(at, v.HostDisk) })
 	said("block", v.Block != nil, func(at string) {
@@ -147,22 +148,24 @@ func (c *specChecker) storageVolume(at string, v *StorageVolume) {
 	if strings.ContainsAny(v.Pool, "/\n") {
 		c.add(at+".pool", quoted(v.Pool)+" is not a pool's name")
 	}
-	if v.Image == nil {
-		return
-	}
-	switch {
-	case v.Image.Path != "" && v.Image.Container != "":
-		c.add(at+".image", "says path and container; take one out")
-	case v.Image.Container != "":
-		c.imageName(at+".image.container", v.Image.Container)
-		if v.Image.Format != "" {
-			c.add(at+".image.format", "cannot be said of a container's disk: it is found out; take it out")
-		}
-	case v.Image.Path != "" || !c.partial:
-		c.hostPath(at+".image.path", v.Image.Path)
-	}
-	if v.Format == "raw" {
+	c.image(at+".image", v.Image)
+	if v.Image != nil && v.Format == "raw" {
 		c.add(at+".format", "a volume with an image is a qcow2 overlay on it; take out the format")
+	}
+}
+
+func (c *specChecker) image(at string, i *Image) {
+	switch {
+	case i == nil:
+	case i.Path != "" && i.Container != "":
+		c.add(at, "says path and container; take one out")
+	case i.Container != "":
+		c.imageName(at+".container", i.Container)
+		if i.Format != "" {
+			c.add(at+".format", "cannot be said of a container's disk: it is found out; take it out")
+		}
+	case i.Path != "" || !c.partial:
+		c.hostPath(at+".path", i.Path)
 	}
 }
 

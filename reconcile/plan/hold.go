@@ -1,0 +1,76 @@
+package plan
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/gitvirt/gitvirt/render/manifest"
+)
+
+// suspend holds all that would be done to an instance, and says what that is.
+func (a *Assessment) suspend(s Suspension) {
+	message := "the Host document suspends this host"
+	if !s.Until.IsZero() {
+		message += " until " + s.Until.UTC().Format(time.RFC3339)
+		a.wake(s.Until)
+	}
+	message += ": " + s.Reason
+	for i := range a.Actions {
+		if b := &a.Actions[i]; b.Effect != EffectBlocked {
+			what := b.Message
+			*b = Action{Instance: b.Instance, Effect: EffectBlocked, Reason: "Suspended", Message: fmt.Sprintf("%s (it would %s: %s)", message, b.Effect, what), Changes: b.Changes}
+			if !slices.ContainsFunc(a.Blocked, func(b Block) bool { return b.Reason == "Suspended" }) {
+				a.Blocked = append(a.Blocked, Block{"Suspended", message})
+			}
+		}
+	}
+}
+
+// oneAfterAnother lets so many members of a group be restarted at once as it allows. Members of lower numbers go first.
+// One that is on its way already goes on.
+func oneAfterAnother(all []Assessment, mem Memory) {
+	groups := map[string][]*Assessment{}
+	for i := range all {
+		if a := &all[i]; a.Instance != nil && a.Instance.Group != nil {
+			groups[a.Instance.Group.Name] = append(groups[a.Instance.Group.Name], a)
+		}
+	}
+	for _, members := range groups {
+		slices.SortFunc(members, func(a, b *Assessment) int { return cmp.Compare(a.Instance.Group.Index, b.Instance.Group.Index) })
+		away := 0
+		var waiting []*Assessment
+		for _, a := range members {
+			_, asked := mem.Asked[a.Name]
+			switch restarts := a.restarts(); {
+			case restarts && !asked:
+				waiting = append(waiting, a)
+			case restarts, a.Instance.State == manifest.StateRunning && a.Phase != PhaseRunning:
+				away++
+			}
+		}
+		for _, a := range waiting {
+			if away++; away > a.Instance.Group.MaxUnavailable {
+				a.queue()
+			}
+		}
+	}
+}
+
+// restarts says whether a restart is meant that somebody asked for; one that has crashed is not kept waiting.
+func (a *Assessment) restarts() bool {
+	return slices.ContainsFunc(a.Actions, func(b Action) bool { return b.Effect == EffectRestart && b.Reason != "Crashed" })
+}
+
+// queue takes the steps out of a restart, until others of the group are back.
+func (a *Assessment) queue() {
+	g := a.Instance.Group
+	for i := range a.Actions {
+		if b := &a.Actions[i]; b.Effect == EffectRestart {
+			b.Steps = nil
+			b.Message += fmt.Sprintf("; it waits for other members of the group %s, of which %d may be away at once", g.Name, g.MaxUnavailable)
+		}
+	}
+	a.note("Waiting", fmt.Sprintf("its restart waits for other members of the group %s", g.Name))
+}

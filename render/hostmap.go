@@ -1,0 +1,155 @@
+package render
+
+import (
+	"fmt"
+
+	"github.com/gitvirt/gitvirt/render/manifest"
+)
+
+// onHost puts what a host has in place of what only a cluster knows: pod and multus networks, claims and data volumes.
+// The problems' fields are relative to the spec.
+func onHost(in Input, spec *manifest.InstanceSpec) []manifest.FieldProblem {
+	var problems []manifest.FieldProblem
+	fail := func(field, format string, args ...any) {
+		problems = append(problems, manifest.FieldProblem{Field: field, Message: fmt.Sprintf(format, args...)})
+	}
+	h := in.hostSpec()
+	for i := range spec.Networks {
+		n := &spec.Networks[i]
+		switch {
+		case n.Pod != nil:
+			n.NetworkSource = manifest.NetworkSource{Libvirt: &manifest.LibvirtNetwork{Network: "default"}}
+			if h.PodNetwork != nil {
+				n.NetworkSource = *h.PodNetwork
+			}
+		case n.Multus != nil:
+			source, ok := h.Networks[n.Multus.NetworkName]
+			if !ok {
+				fail(fmt.Sprintf("networks[%d].multus.networkName", i), "%s does not say what the network %q is: add it to spec.networks of the Host", in.hostName(), n.Multus.NetworkName)
+				continue
+			}
+			n.NetworkSource = source
+		}
+	}
+	for i := range spec.Volumes {
+		v := &spec.Volumes[i]
+		at := fmt.Sprintf("volumes[%d]", i)
+		switch {
+		case v.PersistentVolumeClaim != nil:
+			source, why := in.claim(v.PersistentVolumeClaim.ClaimName)
+			if why != "" {
+				fail(at+".persistentVolumeClaim.claimName", "%s", why)
+				continue
+			}
+			v.VolumeSource = source
+		case v.DataVolume != nil:
+			source, why := in.claim(v.DataVolume.Name)
+			if why != "" {
+				fail(at+".dataVolume.name", "%s", why)
+				continue
+			}
+			v.VolumeSource = source
+		case v.Ephemeral != nil && v.Ephemeral.PersistentVolumeClaim != nil:
+			source, why := in.claim(v.Ephemeral.PersistentVolumeClaim.ClaimName)
+			if why == "" {
+				source, why = layered(source)
+			}
+			if why != "" {
+				fail(at+".ephemeral.persistentVolumeClaim.claimName", "%s", why)
+				continue
+			}
+			v.VolumeSource = source
+		}
+	}
+	return problems
+}
+
+func (in Input) hostSpec() manifest.HostSpec {
+	if in.Host == nil {
+		return manifest.HostSpec{}
+	}
+	return in.Host.Spec
+}
+
+// hostName is the host, for a message.
+func (in Input) hostName() string {
+	switch {
+	case in.RunState.Spec.Host == "":
+		return "it is on no host, and so nothing"
+	case in.Host == nil:
+		return "there is no Host document " + in.RunState.Spec.Host + ", which"
+	}
+	return fmt.Sprintf("the Host %s (%s:%d)", in.Host.Metadata.Name, in.Host.At.File, in.Host.At.Line)
+}
+
+// claim is what a claim's name stands for on the host; why says why that cannot be told.
+func (in Input) claim(name string) (source manifest.VolumeSource, why string) {
+	h := in.hostSpec()
+	if source, ok := h.Claims[name]; ok {
+		return own(source), ""
+	}
+	var c *manifest.Claim
+	for i := range in.Config.Spec.Cluster.Claims {
+		if own := &in.Config.Spec.Cluster.Claims[i]; own.Name == name {
+			c = own
+		}
+	}
+	if c == nil {
+		c = in.Claims[name]
+	}
+	switch {
+	case c == nil:
+		return source, fmt.Sprintf("%s does not say what the claim %q is: add it to spec.claims of the Host", in.hostName(), name)
+	case c.Cannot != "":
+		return source, fmt.Sprintf("the claim %q cannot be made: %s; add it to spec.claims of the Host", name, c.Cannot)
+	case c.Size.IsZero() && c.Image == "":
+		return source, fmt.Sprintf("the claim %q says no size (requests.storage)", name)
+	}
+	class, ok := h.StorageClasses[c.Class]
+	if !ok && c.Class != "" {
+		return source, fmt.Sprintf("%s does not say what the storage class %q of the claim %q is: add it to spec.storageClasses of the Host", in.hostName(), c.Class, name)
+	}
+	volume := &manifest.StorageVolume{Pool: class.Pool, Format: class.Format}
+	if !c.Size.IsZero() {
+		size := c.Size
+		volume.Size = &size
+	}
+	if c.Image != "" {
+		volume.Image, volume.Format = &manifest.Image{Container: c.Image}, ""
+	}
+	return manifest.VolumeSource{Volume: volume}, ""
+}
+
+// own is a copy, which can be completed without changing the Host's document.
+func own(s manifest.VolumeSource) manifest.VolumeSource {
+	if s.Volume != nil {
+		v := *s.Volume
+		if v.Image != nil {
+			image := *v.Image
+			v.Image = &image
+		}
+		s.Volume = &v
+	}
+	if s.EmptyDisk != nil {
+		e := *s.EmptyDisk
+		if e.Image != nil {
+			image := *e.Image
+			e.Image = &image
+		}
+		s.EmptyDisk = &e
+	}
+	return s
+}
+
+// layered is a disk that begins as what the source has at every run.
+func layered(source manifest.VolumeSource) (manifest.VolumeSource, string) {
+	switch {
+	case source.HostDisk != nil:
+		return manifest.VolumeSource{EmptyDisk: &manifest.EmptyDisk{Image: &manifest.Image{Path: source.HostDisk.Path, Format: "raw"}}}, ""
+	case source.Volume != nil && source.Volume.Image != nil:
+		return manifest.VolumeSource{EmptyDisk: &manifest.EmptyDisk{Image: source.Volume.Image}}, ""
+	case source.ContainerDisk != nil:
+		return source, ""
+	}
+	return source, "an ephemeral volume has to begin as a hostDisk, an image or a containerDisk: say one in spec.claims of the Host"
+}

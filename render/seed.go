@@ -1,0 +1,109 @@
+package render
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/gitvirt/gitvirt/render/manifest"
+)
+
+// seeded makes the volume a cloud-init image. Its name changes with its content, so that an edit shows.
+func (v Volume) seeded(i *Instance, from manifest.Volume) (Volume, error) {
+	seed, label, err := map[string][]byte(nil), "", error(nil)
+	if from.CloudInitNoCloud != nil {
+		label = "cidata"
+		seed, err = noCloud(i, from.CloudInitNoCloud)
+	} else {
+		label = "config-2"
+		seed, err = configDrive(i, from.CloudInitConfigDrive)
+	}
+	if err != nil {
+		return v, err
+	}
+	v.Kind, v.Format, v.Seed, v.Label = VolumeSeed, "raw", seed, label
+	v.File = i.Name + "." + from.Name + "-" + seedDigest(seed) + ".iso"
+	return v, nil
+}
+
+// noCloud is the files of a NoCloud image. The instance-id stays the same for as long as the machine does, so that an
+// edit of the user data does not make cloud-init set the machine up anew.
+func noCloud(i *Instance, c *manifest.CloudInit) (map[string][]byte, error) {
+	files := map[string][]byte{
+		"meta-data": fmt.Appendf(nil, "instance-id: %s\nlocal-hostname: %s\n", i.UUID, i.Name),
+		"user-data": {},
+	}
+	if network := fixedAddresses(i); network != nil {
+		files["network-config"] = network
+	}
+	return files, put(c, files, "user-data", "network-config")
+}
+
+// configDrive is the files of a config drive in OpenStack's form.
+func configDrive(i *Instance, c *manifest.CloudInit) (map[string][]byte, error) {
+	const at = "openstack/latest/"
+	meta, err := json.Marshal(map[string]string{"uuid": i.UUID, "instance_id": i.UUID, "hostname": i.Name, "local-hostname": i.Name, "name": i.Name})
+	if err != nil {
+		return nil, fmt.Errorf("cannot write the meta data: %w", err)
+	}
+	files := map[string][]byte{at + "meta_data.json": meta, at + "user_data": {}}
+	return files, put(c, files, at+"user_data", at+"network_data.json")
+}
+
+// fixedAddresses is the network configuration (version 2) of the interfaces that have addresses; nil when none has.
+func fixedAddresses(i *Instance) []byte {
+	ethernets := map[string]any{}
+	fixed := false
+	for _, nic := range i.Spec.Domain.Devices.Interfaces {
+		e := map[string]any{"match": map[string]any{"macaddress": nic.MacAddress}}
+		if len(nic.Addresses) > 0 {
+			e["addresses"], fixed = nic.Addresses, true
+		} else {
+			e["dhcp4"] = true
+		}
+		ethernets[nic.Name] = e
+	}
+	if !fixed {
+		return nil
+	}
+	text, err := yaml.Marshal(map[string]any{"version": 2, "ethernets": ethernets})
+	if err != nil {
+		panic(fmt.Sprintf("render: cannot write a network configuration: %v", err)) // strings and maps of them
+	}
+	return text
+}
+
+// seedDigest is of what goes into the image, not of the image, which holds the time that it was made.
+func seedDigest(files map[string][]byte) string {
+	h := sha256.New()
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		fmt.Fprintf(h, "%s %d\n", name, len(files[name]))
+		h.Write(files[name])
+	}
+	return fmt.Sprintf("%x", h.Sum(nil)[:8])
+}
+
+// put adds what a document says to the files of a seed.
+func put(c *manifest.CloudInit, files map[string][]byte, user, network string) error {
+	for _, f := range []struct{ name, field, text, encoded string }{
+		{user, "userDataBase64", c.UserData, c.UserDataBase64},
+		{network, "networkDataBase64", c.NetworkData, c.NetworkDataBase64},
+	} {
+		switch {
+		case f.text != "":
+			files[f.name] = []byte(f.text)
+		case f.encoded != "":
+			raw, err := base64.StdEncoding.DecodeString(f.encoded)
+			if err != nil {
+				return fmt.Errorf("cannot decode %s: %w", f.field, err)
+			}
+			files[f.name] = raw
+		}
+	}
+	return nil
+}
