@@ -163,6 +163,24 @@ func Locate(s *source.Snapshot, problems []manifest.Problem) []manifest.Problem 
 	return problems
 }
 
+// LocateExplained makes file:line of the fields that a document says.
+func LocateExplained(s *source.Snapshot, all []render.Explained) []render.Explained {
+	files := map[string][]byte{}
+	for n, e := range all {
+		if e.In == nil {
+			continue
+		}
+		data, ok := files[e.In.File]
+		if !ok {
+			data, _ = read(s, e.In.File) // the set was read from it
+			files[e.In.File] = data
+		}
+		line, _ := manifest.Locate(data, e.In.Index, e.At)
+		all[n].At = fmt.Sprintf("%s:%d", e.In.File, line)
+	}
+	return all
+}
+
 // Wanted is the view as a plan takes it.
 func (v View) Wanted(host, revision string) plan.Wanted {
 	w := plan.Wanted{

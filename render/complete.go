@@ -78,6 +78,9 @@ func Complete(in Input, o Options) (*Instance, []manifest.Problem) {
 	for _, p := range onHost(in, spec) {
 		problem(p.Field, p.Message)
 	}
+	if len(problems) > 0 {
+		return nil, problems
+	}
 	own, field, err := ownXML(in, spec)
 	if err != nil {
 		problem(field, err.Error())

@@ -25,7 +25,7 @@ func onHost(in Input, spec *manifest.InstanceSpec) []manifest.FieldProblem {
 		case n.Multus != nil:
 			source, ok := h.Networks[n.Multus.NetworkName]
 			if !ok {
-				fail(fmt.Sprintf("networks[%d].multus.networkName", i), "%s does not say what the network %q is: add it to spec.networks of the Host", in.hostName(), n.Multus.NetworkName)
+				fail(fmt.Sprintf("networks[%d].multus.networkName", i), "%s: add it to spec.networks of the Host", in.unsaid("the network", n.Multus.NetworkName))
 				continue
 			}
 			n.NetworkSource = source
@@ -71,15 +71,15 @@ func (in Input) hostSpec() manifest.HostSpec {
 	return in.Host.Spec
 }
 
-// hostName is the host, for a message.
-func (in Input) hostName() string {
-	switch {
-	case in.RunState.Spec.Host == "":
-		return "it is on no host, and so nothing"
+// unsaid says that the host's document does not say what a name of a cluster's means.
+func (in Input) unsaid(what, name string) string {
+	switch host := in.RunState.Spec.Host; {
+	case host == "":
+		return fmt.Sprintf("the machine is on no host that could say what %s %q is", what, name)
 	case in.Host == nil:
-		return "there is no Host document " + in.RunState.Spec.Host + ", which"
+		return fmt.Sprintf("there is no Host document %s that says what %s %q is", host, what, name)
 	}
-	return fmt.Sprintf("the Host %s (%s:%d)", in.Host.Metadata.Name, in.Host.At.File, in.Host.At.Line)
+	return fmt.Sprintf("the Host %s (%s:%d) does not say what %s %q is", in.Host.Metadata.Name, in.Host.At.File, in.Host.At.Line, what, name)
 }
 
 // claim is what a claim's name stands for on the host; why says why that cannot be told.
@@ -99,7 +99,7 @@ func (in Input) claim(name string) (source manifest.VolumeSource, why string) {
 	}
 	switch {
 	case c == nil:
-		return source, fmt.Sprintf("%s does not say what the claim %q is: add it to spec.claims of the Host", in.hostName(), name)
+		return source, in.unsaid("the claim", name) + ": add it to spec.claims of the Host"
 	case c.Cannot != "":
 		return source, fmt.Sprintf("the claim %q cannot be made: %s; add it to spec.claims of the Host", name, c.Cannot)
 	case c.Size.IsZero() && c.Image == "":
@@ -107,7 +107,7 @@ func (in Input) claim(name string) (source manifest.VolumeSource, why string) {
 	}
 	class, ok := h.StorageClasses[c.Class]
 	if !ok && c.Class != "" {
-		return source, fmt.Sprintf("%s does not say what the storage class %q of the claim %q is: add it to spec.storageClasses of the Host", in.hostName(), c.Class, name)
+		return source, in.unsaid("the claim "+name+"'s storage class", c.Class) + ": add it to spec.storageClasses of the Host"
 	}
 	volume := &manifest.StorageVolume{Pool: class.Pool, Format: class.Format}
 	if !c.Size.IsZero() {

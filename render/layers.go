@@ -34,6 +34,7 @@ const (
 	FromPreset     Source = "preset"
 	FromConfig     Source = "config"
 	FromRunState   Source = "run state"
+	FromGroup      Source = "group"
 	FromHost       Source = "host"
 	FromXML        Source = "domainXML"
 )

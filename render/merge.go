@@ -92,3 +92,53 @@ func mergeLists(at string, base, over []any) []any {
 	}
 	return merged
 }
+
+// fillTree puts below's words under what a tree says: what the tree says stays, in its order, and what only below says is
+// added. Neither is changed.
+func fillTree(tree, below manifest.Tree) manifest.Tree {
+	return fillObject("", tree, below)
+}
+
+func fillObject(at string, object, below map[string]any) map[string]any {
+	filled := maps.Clone(object)
+	if filled == nil {
+		filled = map[string]any{}
+	}
+	group := choices[at]
+	chosen := slices.IndexFunc(group, func(name string) bool { _, ok := object[name]; return ok })
+	for name, value := range below {
+		if have, ok := object[name]; ok {
+			filled[name] = fillValue(name, have, value)
+		} else if chosen < 0 || !slices.Contains(group, name) {
+			filled[name] = value
+		}
+	}
+	return filled
+}
+
+func fillValue(at string, have, below any) any {
+	switch b := below.(type) {
+	case map[string]any:
+		if h, ok := have.(map[string]any); ok {
+			return fillObject(at, h, b)
+		}
+	case []any:
+		if h, ok := have.([]any); ok && named(h) && named(b) {
+			return fillList(at, h, b)
+		}
+	}
+	return have
+}
+
+func fillList(at string, list, below []any) []any {
+	filled := slices.Clone(list)
+	for _, item := range below {
+		i := slices.IndexFunc(filled, func(f any) bool { return nameOf(f) == nameOf(item) })
+		if i < 0 {
+			filled = append(filled, item)
+			continue
+		}
+		filled[i] = fillObject(at, filled[i].(map[string]any), item.(map[string]any))
+	}
+	return filled
+}

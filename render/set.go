@@ -15,10 +15,23 @@ func (p *Placement) Of(m Placed, o Options) (*Instance, []manifest.Problem) {
 // Unplaced completes a config that nothing speaks of as if it ran, on no host in particular: so that it can be checked,
 // and shown.
 func (p *Placement) Unplaced(config string, o Options) (*Instance, []manifest.Problem) {
+	return Complete(p.input(p.nowhere(config)), o)
+}
+
+func (p *Placement) nowhere(config string) Placed {
 	r := &manifest.RunState{Header: p.set.Configs[config].Header}
 	r.Metadata = manifest.Meta{Name: config}
 	r.Spec.State = manifest.StateStopped
-	return Complete(p.input(Placed{Run: r, said: r}), o)
+	return Placed{Run: r, said: r}
+}
+
+// Explain says of every field of an instance where its value is from.
+func (p *Placement) Explain(i *Instance) ([]Explained, error) {
+	m, ok := p.Find(i.Name)
+	if !ok {
+		m = p.nowhere(i.Config)
+	}
+	return Explain(p.input(m), i)
 }
 
 // Find is the machine of that name.

@@ -6,16 +6,48 @@ import (
 	"github.com/gitvirt/gitvirt/render/manifest"
 )
 
+// addition is what lies below the documents of a machine.
+type addition struct {
+	from Source
+	name string           // of the document or the operating system
+	in   *manifest.Origin // nil for what is built in
+	tree manifest.Tree
+}
+
 // underlay puts below what documents say what KubeVirt adds to its manifests, an instancetype, a preference and the
 // guest's operating system. The problems' fields are relative to the spec.
 func underlay(in Input, tree manifest.Tree) (manifest.Tree, []manifest.FieldProblem) {
-	if in.Config.Written.KubeVirt && tree["domainXML"] == nil {
-		tree = mergeTrees(tree, attached(tree))
+	below, problems := in.beneathOf(tree)
+	for _, a := range below {
+		tree = fillTree(tree, a.tree)
 	}
-	if in.Config.Written.KubeVirt && tree["domainXML"] == nil {
-		tree = mergeTrees(kubevirtDefaults(tree), tree)
+	return tree, problems
+}
+
+// additions are what underlay adds, those that yield first.
+func (in Input) additions() []addition {
+	tree, _ := merged(in)
+	below, _ := in.beneathOf(tree)
+	slices.Reverse(below)
+	return below
+}
+
+// beneathOf is what lies below a merged tree, each below what is before it.
+func (in Input) beneathOf(tree manifest.Tree) ([]addition, []manifest.FieldProblem) {
+	var below []addition
+	var problems []manifest.FieldProblem
+	add := func(a addition) {
+		if len(a.tree) > 0 {
+			below = append(below, a)
+			tree = fillTree(tree, a.tree)
+		}
 	}
-	return tree, nil
+	detailed := tree["domainXML"] != nil && tree["domain"] == nil
+	if in.Config.Written.KubeVirt && !detailed {
+		add(addition{from: FromDefault, tree: attached(tree)})
+		add(addition{from: FromDefault, tree: kubevirtDefaults(tree)})
+	}
+	return below, problems
 }
 
 // attached is what KubeVirt adds to a machine: a disk for each volume that has none, and an interface on the cluster's
@@ -32,8 +64,7 @@ func attached(tree manifest.Tree) manifest.Tree {
 			has = append(has, nameOf(d))
 		}
 	}
-	disks, _ := devices["disks"].([]any)
-	disks = slices.Clone(disks)
+	var disks []any
 	volumes, _ := tree["volumes"].([]any)
 	for _, v := range volumes {
 		if name := nameOf(v); name != "" && !slices.Contains(has, name) {

@@ -75,6 +75,9 @@ func compatRows(v reconcile.View) []compatible {
 		return &rows[n]
 	}
 	for _, d := range v.Set.Manifests() {
+		if manifest.Ours(d.Written) {
+			continue
+		}
 		row(d.File, d.Line, d.Written, d.Name)
 	}
 	for _, p := range v.Problems {

@@ -16,11 +16,13 @@ import (
 func renderCommand() *cobra.Command {
 	var d documentFlags
 	var revision, output, domainType string
+	var explain bool
 	c := &cobra.Command{
 		Use:   "render NAME",
-		Short: "Show a completed instance, or its domain's XML",
+		Short: "Show a completed instance, its domain's XML, or where each of its fields is from",
 		Example: `  gitvirt render web
   gitvirt render web -o xml
+  gitvirt render web --explain
   gitvirt render web --revision 3f2a9c1`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -42,7 +44,10 @@ func renderCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if output == "xml" {
+			switch {
+			case explain:
+				return writeExplained(c.OutOrStdout(), s, v, i)
+			case output == "xml":
 				created, _ := domxml.Create(domxml.Redact(i.Domain))
 				fmt.Fprint(c.OutOrStdout(), created)
 				return nil
@@ -60,6 +65,8 @@ func renderCommand() *cobra.Command {
 	f.StringVar(&revision, "revision", "", "as of this commit")
 	f.StringVarP(&output, "output", "o", "yaml", "yaml: the instance, or xml: its domain as a new one is defined")
 	f.StringVar(&domainType, "domain-type", "kvm", "kvm or qemu")
+	f.BoolVar(&explain, "explain", false, "say of every field where its value is from")
+	c.MarkFlagsMutuallyExclusive("explain", "output")
 	return c
 }
 

@@ -14,8 +14,8 @@ type header struct {
 	kind     *kind
 	name     string
 	findings []finding
-	foreign  bool // nothing says that the document is meant for gitvirt
-	cluster  bool // it is foreign, and an object of a Kubernetes cluster
+	foreign  bool   // nothing says that the document is meant for gitvirt
+	cluster  string // the kind of a foreign document that is an object of a Kubernetes cluster
 }
 
 func (h *header) report(n *yaml.Node, field, message string) {
@@ -86,7 +86,10 @@ func (h *header) find(root *yaml.Node, api, name string, apiAt, kindAt *yaml.Nod
 	case api == "" && name != "" && suggest(name, ownKinds()) != "":
 		h.kindFault(root, kindAt, name)
 	default:
-		h.foreign, h.cluster = true, api != "" && name != ""
+		h.foreign = true
+		if api != "" {
+			h.cluster = name
+		}
 		h.report(root, "", "this document is none of "+APIVersion+"; if its file is not for gitvirt, name it in .gitvirtignore")
 	}
 }

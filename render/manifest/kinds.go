@@ -117,6 +117,9 @@ func (k *kind) named(name string) bool {
 	return len(validation.IsDNS1123Label(name)) == 0
 }
 
+// Ours says whether a kind is one of gitvirt's own.
+func Ours(kind string) bool { return slices.Contains(ownKinds(), kind) }
+
 // ownKinds are the names of those that are ours.
 func ownKinds() []string {
 	var names []string

@@ -138,8 +138,9 @@ func (r *reader) read() (foreign *Problem) {
 		switch {
 		case f.warning:
 			r.file.Warnings = append(r.file.Warnings, p)
-		case h.cluster:
+		case h.cluster != "":
 			foreign, sound = &p, false
+			p.Kind = h.cluster
 			p.Message = "this document is none of gitvirt's and has no effect: only a Kubernetes cluster knows what it is"
 			r.file.Warnings = append(r.file.Warnings, p)
 		default:
@@ -151,7 +152,7 @@ func (r *reader) read() (foreign *Problem) {
 		}
 	}
 	switch {
-	case h.cluster:
+	case h.cluster != "":
 	case sound:
 		r.file.Documents = append(r.file.Documents, docs...)
 	case h.kind == nil:
