@@ -13,6 +13,7 @@ require (
 	github.com/kdomanski/iso9660 v0.4.0
 	github.com/prometheus/client_golang v1.23.2
 	github.com/rogpeppe/go-internal v1.14.1
+	github.com/santhosh-tekuri/jsonschema/v6 v6.0.2
 	github.com/skeema/knownhosts v1.3.1
 	github.com/spf13/cobra v1.10.1
 	github.com/spf13/pflag v1.0.9

@@ -88,6 +88,7 @@ type HostSpec struct {
 
 // Suspend says why a host is left alone, and how long.
 type Suspend struct {
+	// Reason is told to those who look at the host.
 	Reason string `json:"reason"`
 	// Until is when it ends by itself; never, when it is left out.
 	Until *metav1.Time `json:"until,omitempty"`

@@ -67,7 +67,7 @@ func (h *header) find(root *yaml.Node, api, name string, apiAt, kindAt *yaml.Nod
 	case api == "" && apiAt == root && name == old.name:
 		// The form of 2017 was often written without one.
 		h.kind = old
-	case same != nil && same.group == groupOurs && api == "" && apiAt != root:
+	case same != nil && same.group == groupOurs && api == "" && apiAt != root && !unsaid(apiAt):
 		h.kind = same // the walk says that it is no string
 	case same != nil && same.group == groupOurs && api == "":
 		h.kind = same
@@ -131,4 +131,12 @@ func word(f *finder, n *yaml.Node, key string) (string, *yaml.Node) {
 	}
 	s, _ := scalar(v).(string)
 	return s, at
+}
+
+// unsaid says whether a node is null or "", which a walk takes for nothing said.
+func unsaid(n *yaml.Node) bool {
+	if n.Kind == yaml.AliasNode {
+		n = n.Alias
+	}
+	return isEmpty(n) || scalar(n) == ""
 }

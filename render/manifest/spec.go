@@ -23,8 +23,9 @@ type InstanceSpec struct {
 	Volumes  []Volume   `json:"volumes,omitempty"`
 	// DomainXML is libvirt's own language, merged over the rendered domain.
 	DomainXML string `json:"domainXML,omitempty"`
-	// DomainXMLFrom names a file that holds the DomainXML. In a document it is relative to the document's folder; Read
-	// makes it relative to the repository, and Set.Text has the file's content.
+	// DomainXMLFrom names a file that holds the domainXML, relative to the document's folder.
+	//
+	// Read makes it relative to the repository, and Set.Text has the file's content.
 	DomainXMLFrom string `json:"domainXMLFrom,omitempty"`
 }
 
@@ -50,6 +51,7 @@ type Interface struct {
 
 // Network is what an interface of the same name is connected to; exactly one of its sources is set.
 type Network struct {
+	// Name is that of the interface: a DNS label.
 	Name          string `json:"name"`
 	NetworkSource `json:",inline"`
 	// VLAN is the tag of the interface's frames, 1 to 4094. The bridge below has to know VLANs (Open vSwitch, an SR-IOV
@@ -77,6 +79,7 @@ type NetworkSource struct {
 
 // LibvirtNetwork names a libvirt network.
 type LibvirtNetwork struct {
+	// Network is its name on the host.
 	Network string `json:"network"`
 	// PortGroup is one that the network defines.
 	PortGroup string `json:"portGroup,omitempty"`
@@ -84,6 +87,7 @@ type LibvirtNetwork struct {
 
 // DirectNetwork is a macvtap device on one of the host's.
 type DirectNetwork struct {
+	// Dev is the name of the host's device, such as eth0.
 	Dev string `json:"dev"`
 	// Mode is bridge (the default), vepa, private or passthrough.
 	Mode string `json:"mode,omitempty"`
@@ -94,18 +98,23 @@ type UserNetwork struct{}
 
 // PodNetwork is KubeVirt's; its ranges of addresses are the cluster's business.
 type PodNetwork struct {
-	VMNetworkCIDR     string `json:"vmNetworkCIDR,omitempty"`
+	// VMNetworkCIDR is a range of a cluster's.
+	VMNetworkCIDR string `json:"vmNetworkCIDR,omitempty"`
+	// VMIPv6NetworkCIDR is a range of a cluster's.
 	VMIPv6NetworkCIDR string `json:"vmIPv6NetworkCIDR,omitempty"`
 }
 
 // MultusNetwork names a NetworkAttachmentDefinition, as NAME or NAMESPACE/NAME.
 type MultusNetwork struct {
+	// NetworkName is its name, or its namespace and name.
 	NetworkName string `json:"networkName"`
-	Default     bool   `json:"default,omitempty"`
+	// Default is a cluster's business.
+	Default bool `json:"default,omitempty"`
 }
 
 // Volume is what a disk of the same name holds; exactly one of its sources is set.
 type Volume struct {
+	// Name is that of the disk: a DNS label.
 	Name         string `json:"name"`
 	VolumeSource `json:",inline"`
 }
@@ -165,6 +174,7 @@ type ContainerDisk struct {
 	// ImagePullPolicy and ImagePullSecret are a cluster's: an image is pulled once, with what the host's docker
 	// configuration has for its registry.
 	ImagePullPolicy string `json:"imagePullPolicy,omitempty"`
+	// ImagePullSecret is a cluster's.
 	ImagePullSecret string `json:"imagePullSecret,omitempty"`
 }
 
@@ -178,9 +188,11 @@ type EmptyDisk struct {
 
 // HostDisk is a file of the host, in KubeVirt's terms.
 type HostDisk struct {
+	// Path is that of the file, absolute and in its shortest form.
 	Path string `json:"path"`
 	// Type is Disk (the file is there) or DiskOrCreate.
-	Type     string    `json:"type"`
+	Type string `json:"type"`
+	// Capacity is the size in bytes of a file that is made.
 	Capacity *Quantity `json:"capacity,omitempty"`
 	// Shared is a cluster's word for a file that several machines have; the disk's shareable says it here.
 	Shared *bool `json:"shared,omitempty"`
@@ -188,36 +200,48 @@ type HostDisk struct {
 
 // Block is a block device of the host.
 type Block struct {
+	// Path is that of the device, absolute and in its shortest form.
 	Path string `json:"path"`
 }
 
 // HostPath is a folder of the host.
 type HostPath struct {
+	// Path is that of the folder, absolute and in its shortest form.
 	Path string `json:"path"`
 }
 
 // CloudInit is a cloud-init seed. Its content is secret: it appears in no instance, plan, diff or log.
 type CloudInit struct {
-	UserData          string `json:"userData,omitempty"`
-	UserDataBase64    string `json:"userDataBase64,omitempty"`
-	NetworkData       string `json:"networkData,omitempty"`
+	// UserData is cloud-init's user data, such as a #cloud-config.
+	UserData string `json:"userData,omitempty"`
+	// UserDataBase64 is the user data in Base64.
+	UserDataBase64 string `json:"userDataBase64,omitempty"`
+	// NetworkData is cloud-init's network configuration.
+	NetworkData string `json:"networkData,omitempty"`
+	// NetworkDataBase64 is the network configuration in Base64.
 	NetworkDataBase64 string `json:"networkDataBase64,omitempty"`
 }
 
 // PersistentVolumeClaim names a claim of a cluster.
 type PersistentVolumeClaim struct {
-	ClaimName    string `json:"claimName"`
-	ReadOnly     bool   `json:"readOnly,omitempty"`
-	Hotpluggable bool   `json:"hotpluggable,omitempty"`
+	// ClaimName is the claim's name, for which a Host says what is meant.
+	ClaimName string `json:"claimName"`
+	// ReadOnly keeps the guest from writing to it.
+	ReadOnly bool `json:"readOnly,omitempty"`
+	// Hotpluggable is a cluster's business.
+	Hotpluggable bool `json:"hotpluggable,omitempty"`
 }
 
 // DataVolume names a data volume of a cluster.
 type DataVolume struct {
-	Name         string `json:"name"`
-	Hotpluggable bool   `json:"hotpluggable,omitempty"`
+	// Name is the data volume's, for which a Host says what is meant.
+	Name string `json:"name"`
+	// Hotpluggable is a cluster's business.
+	Hotpluggable bool `json:"hotpluggable,omitempty"`
 }
 
 // Ephemeral is a claim below a layer of its own.
 type Ephemeral struct {
+	// PersistentVolumeClaim is the claim.
 	PersistentVolumeClaim *PersistentVolumeClaim `json:"persistentVolumeClaim,omitempty"`
 }

@@ -20,17 +20,22 @@ const (
 
 // Meta is a document's metadata. ownerReferences are refused when they are read.
 type Meta struct {
-	// Name is a DNS label (RFC 1123), unique per kind in the repository.
-	Name        string            `json:"name,omitempty"`
-	Labels      map[string]string `json:"labels,omitempty"`
+	// Name is a DNS label (RFC 1123), for a Host a DNS subdomain; unique per kind in the repository.
+	Name string `json:"name,omitempty"`
+	// Labels are what a document can be chosen by; keys and values are as in Kubernetes.
+	Labels map[string]string `json:"labels,omitempty"`
+	// Annotations are notes of any kind, with keys as in Kubernetes.
 	Annotations map[string]string `json:"annotations,omitempty"`
 }
 
 // Header is what every document starts with.
 type Header struct {
+	// APIVersion is that of the kind's definition.
 	APIVersion string `json:"apiVersion"`
-	Kind       string `json:"kind"`
-	Metadata   Meta   `json:"metadata"`
+	// Kind is the document's.
+	Kind string `json:"kind"`
+	// Metadata says what the document is called.
+	Metadata Meta `json:"metadata"`
 	// At is where the document was read from.
 	At Origin `json:"-"`
 	// Written is what it was read as.
@@ -67,11 +72,15 @@ type ConfigSpec struct {
 	// Flavour names a VirtualMachineFlavour; what the config says itself wins over it.
 	Flavour string `json:"flavour,omitempty"`
 	// Presets are named ones, in order. Those whose selector matches the labels apply too, before these.
-	Presets        []string       `json:"presets,omitempty"`
-	RestartPolicy  RestartPolicy  `json:"restartPolicy,omitempty"`
-	Rollout        Rollout        `json:"rollout,omitempty"`
+	Presets []string `json:"presets,omitempty"`
+	// RestartPolicy says what to do when the guest goes down by itself.
+	RestartPolicy RestartPolicy `json:"restartPolicy,omitempty"`
+	// Rollout says what a change does to a running instance: wait for its next start, or restart it.
+	Rollout Rollout `json:"rollout,omitempty"`
+	// DeletionPolicy says what becomes of the volumes once the config is gone.
 	DeletionPolicy DeletionPolicy `json:"deletionPolicy,omitempty"`
-	Template       Template       `json:"template,omitempty"`
+	// Template is what instances are made from.
+	Template Template `json:"template,omitempty"`
 
 	// Cluster is what KubeVirt's manifests say beside the template.
 	Cluster Cluster `json:"-"`
@@ -90,8 +99,11 @@ type Reference struct{ Kind, Name string }
 
 // Template is what instances of a config are made from.
 type Template struct {
-	Metadata Meta `json:"metadata,omitempty"` // labels and annotations only
-	// Spec has been checked against InstanceSpec.
+	// Metadata has the labels and the annotations of the instances.
+	Metadata Meta `json:"metadata,omitempty"`
+	// Spec is that of the instances.
+	//
+	// It has been checked against InstanceSpec.
 	Spec Tree `json:"spec,omitempty"`
 }
 
@@ -101,7 +113,10 @@ type Tree map[string]any
 // Flavour is a VirtualMachineFlavour: a partial template spec.
 type Flavour struct {
 	Header
-	Spec Tree `json:"spec"` // checked against InstanceSpec
+	// Spec is what configs of this flavour say where they say nothing themselves.
+	//
+	// It has been checked against InstanceSpec.
+	Spec Tree `json:"spec"`
 }
 
 // RunState says that a config runs, where, and since which commit.
