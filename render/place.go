@@ -165,13 +165,13 @@ func (p *Placement) group(g *manifest.Group, defaultHost string, taken map[strin
 // Spread gives each of the members of a group one of its hosts, by their numbers. It does as if the hosts had come one
 // after the other, each taking over what the others had too much of. So the first members are all on different hosts; a
 // member that is added or taken away at the end moves no other; and a host that is added at the end, or taken away from
-// there, moves only its own share.
+// there, moves only its own share. No host has more than one member above its fair share.
 func Spread(members, hosts int) []int {
 	at := make([]int, members)
 	for newest := 1; newest < hosts; newest++ {
 		load := make([]int, newest+1)
 		for i := range at {
-			if fair := i/(newest+1) + 1; load[at[i]] == fair {
+			if fair := i/(newest+1) + 1; load[at[i]] >= fair && load[newest] < fair {
 				at[i] = newest
 			}
 			load[at[i]]++
