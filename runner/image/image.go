@@ -85,18 +85,18 @@ func (m Maker) makeMissing(ctx context.Context, path string, v render.Volume) (b
 
 // make writes a volume under a temporary name and gives it its own when the content is on the disk.
 func (m Maker) make(ctx context.Context, path string, v render.Volume, replace bool) error {
-	tmp, err := createTemp(filepath.Dir(path))
+	tmp, err := CreateTemp(filepath.Dir(path))
 	if err != nil {
 		return err
 	}
-	defer tmp.discard()
-	if err := m.fill(ctx, tmp.file, v); err != nil {
+	defer tmp.Discard()
+	if err := m.fill(ctx, tmp.File, v); err != nil {
 		return fmt.Errorf("cannot make %s: %w", path, err)
 	}
-	if err := tmp.file.Sync(); err != nil {
+	if err := tmp.File.Sync(); err != nil {
 		return fmt.Errorf("cannot make %s: %w", path, err)
 	}
-	if err := tmp.rename(path, replace); err != nil {
+	if err := tmp.Rename(path, replace); err != nil {
 		return fmt.Errorf("cannot make %s: %w", path, err)
 	}
 	return nil
@@ -106,13 +106,13 @@ func (m Maker) make(ctx context.Context, path string, v render.Volume, replace b
 func (m Maker) fill(ctx context.Context, f *os.File, v render.Volume) error {
 	switch {
 	case v.Kind == render.VolumeSeed:
-		content, err := seedImage(v.Seed)
+		content, err := seedImage(v.Label, v.Seed)
 		if err != nil {
 			return err
 		}
 		_, err = f.Write(content)
 		return err
-	case v.Kind == render.VolumeOverlay:
+	case v.Kind == render.VolumeOverlay, v.Kind == render.VolumeEmpty && v.Backing != "":
 		return m.createOverlay(ctx, f.Name(), v)
 	case v.Size <= 0:
 		return unusable("volume %s has no size", v.Name)

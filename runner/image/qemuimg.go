@@ -28,6 +28,12 @@ func (m Maker) createOverlay(ctx context.Context, path string, v render.Volume) 
 	if v.Format != formatQcow2 {
 		return unusable("volume %s is an overlay of format %q; an overlay is qcow2", v.Name, v.Format)
 	}
+	if v.BackingFormat == "" && v.Fetch != nil {
+		var err error
+		if v.BackingFormat, err = Format(v.Backing); err != nil {
+			return fmt.Errorf("the image %s of volume %s: %w", v.Backing, v.Name, err)
+		}
+	}
 	size, err := checkBacking(v)
 	if err != nil {
 		return err
