@@ -45,7 +45,7 @@ type Use struct {
 // smaller than the volume says. It never shrinks, and never touches a file that is in use. Made says that there is
 // a new file: its content is on the disk, and its name is after Sync of the folder, which serves several files at once.
 func (m Maker) Ensure(ctx context.Context, path string, v render.Volume, use Use) (made bool, err error) {
-	if err := checkPath(path); err != nil {
+	if err := CheckPath(path); err != nil {
 		return false, err
 	}
 	info, err := os.Stat(path)
@@ -179,13 +179,13 @@ func Path(dir, name string) (string, error) {
 		return "", unusable("the name %q begins with %s, which is for temporary files", name, tempPrefix)
 	}
 	path := filepath.Join(dir, name)
-	return path, checkPath(path)
+	return path, CheckPath(path)
 }
 
-// checkPath refuses what QEMU's tools could take for something else than a file. They read a name up to its first
+// CheckPath refuses what QEMU's tools could take for something else than a file. They read a name up to its first
 // colon as a protocol, "json:" as a whole description of one, and a leading dash as an option; an absolute path begins
 // with a slash, and is none of these. Control characters would make messages and libvirt's XML lie.
-func checkPath(path string) error {
+func CheckPath(path string) error {
 	if !filepath.IsAbs(path) {
 		return unusable("%q is no absolute path", path)
 	}
