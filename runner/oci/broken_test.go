@@ -66,7 +66,7 @@ func TestSpoilt(t *testing.T) {
 	for _, blobs := range []bool{true, false} {
 		for at, size := 0, 1; size > 0; at += max(1, size/40) {
 			var length atomic.Int64
-			h.before = func(w http.ResponseWriter, r *http.Request) http.ResponseWriter {
+			h.meddle(func(w http.ResponseWriter, r *http.Request) http.ResponseWriter {
 				if r.Method != http.MethodGet || isBlob(r) != blobs || r.URL.Path == "/v2/" {
 					return w
 				}
@@ -77,7 +77,7 @@ func TestSpoilt(t *testing.T) {
 					}
 					return b
 				}}
-			}
+			})
 			_, err := f.Fetch(t.Context(), img, "", filepath.Join(dir, "disk"))
 			size = int(length.Load())
 			if at >= size {
@@ -110,7 +110,7 @@ func TestCut(t *testing.T) {
 	for _, blobs := range []bool{false, true} {
 		for _, share := range []float64{0, 0.1, 0.5, 0.9, 0.999} {
 			dir := t.TempDir()
-			h.before = func(w http.ResponseWriter, r *http.Request) http.ResponseWriter {
+			h.meddle(func(w http.ResponseWriter, r *http.Request) http.ResponseWriter {
 				if r.Method != http.MethodGet || isBlob(r) != blobs || r.URL.Path == "/v2/" {
 					return w
 				}
@@ -118,7 +118,7 @@ func TestCut(t *testing.T) {
 				return &editing{ResponseWriter: w, edit: func(from int, b []byte) []byte {
 					return b[:max(0, min(len(b), cut-from))]
 				}}
-			}
+			})
 			size.Store(300_000)
 			if !blobs {
 				size.Store(400)
@@ -129,7 +129,7 @@ func TestCut(t *testing.T) {
 				t.Errorf("cut at %v (blobs: %v) it gives %v", share, blobs, err)
 			}
 			nothing(t, dir)
-			h.before = nil
+			h.meddle(nil)
 			if _, err := f.Fetch(t.Context(), img, "", filepath.Join(dir, "disk")); err != nil || read(t, filepath.Join(dir, "disk")) != content {
 				t.Errorf("after the cut it gives %v", err)
 			}
@@ -183,13 +183,13 @@ func TestPlainHTTP(t *testing.T) {
 	t.Parallel()
 	h := newHub(t)
 	img, _ := h.push("disks/it", disk(t, "content"))
-	h.before = func(w http.ResponseWriter, r *http.Request) http.ResponseWriter {
+	h.meddle(func(w http.ResponseWriter, r *http.Request) http.ResponseWriter {
 		if isBlob(r) {
 			http.Redirect(w, r, "http://registry.example"+r.URL.Path, http.StatusTemporaryRedirect)
 			return nil
 		}
 		return w
-	}
+	})
 	_, err := fetcher(t, oci.Options{}).Fetch(t.Context(), img, "", filepath.Join(t.TempDir(), "disk"))
 	if err == nil || !strings.Contains(err.Error(), "others need TLS") {
 		t.Errorf("it gives %v", err)
@@ -219,7 +219,7 @@ func halting(t *testing.T) (h *hub, img string, halted chan struct{}, letGo func
 	h = newHub(t)
 	img, _ = h.push("disks/it", disk(t, noise(mib)))
 	halted, release := make(chan struct{}, 100), make(chan struct{})
-	h.before = func(w http.ResponseWriter, r *http.Request) http.ResponseWriter {
+	h.meddle(func(w http.ResponseWriter, r *http.Request) http.ResponseWriter {
 		if r.Method != http.MethodGet || !isBlob(r) {
 			return w
 		}
@@ -236,7 +236,7 @@ func halting(t *testing.T) (h *hub, img string, halted chan struct{}, letGo func
 			}
 			return b
 		}}
-	}
+	})
 	letGo = sync.OnceFunc(func() { close(release) })
 	t.Cleanup(letGo)
 	return h, img, halted, letGo

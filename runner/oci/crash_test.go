@@ -100,14 +100,14 @@ func TestFullDisk(t *testing.T) {
 func TestAuth(t *testing.T) {
 	h := newHub(t)
 	img, _ := h.push("disks/it", disk(t, "content"))
-	h.before = func(w http.ResponseWriter, r *http.Request) http.ResponseWriter {
+	h.meddle(func(w http.ResponseWriter, r *http.Request) http.ResponseWriter {
 		if user, password, _ := r.BasicAuth(); user != "me" || password != "geheim" {
 			w.Header().Set("WWW-Authenticate", `Basic realm="here"`)
 			w.WriteHeader(http.StatusUnauthorized)
 			return nil
 		}
 		return w
-	}
+	})
 	config := t.TempDir()
 	t.Setenv("DOCKER_CONFIG", config)
 	to := filepath.Join(t.TempDir(), "disk")

@@ -15,6 +15,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 
@@ -36,7 +37,8 @@ type hub struct {
 	t      testing.TB
 	addr   string
 	gets   atomic.Int64 // of blobs
-	before func(http.ResponseWriter, *http.Request) http.ResponseWriter
+	mu     sync.Mutex
+	before meddler
 }
 
 func newHub(t testing.TB) *hub {
@@ -47,8 +49,11 @@ func newHub(t testing.TB) *hub {
 		if r.Method == http.MethodGet && strings.Contains(r.URL.Path, "/blobs/") {
 			h.gets.Add(1)
 		}
-		if h.before != nil {
-			if w = h.before(w, r); w == nil {
+		h.mu.Lock()
+		before := h.before
+		h.mu.Unlock()
+		if before != nil {
+			if w = before(w, r); w == nil {
 				return
 			}
 		}
@@ -57,6 +62,15 @@ func newHub(t testing.TB) *hub {
 	t.Cleanup(server.Close)
 	h.addr = strings.TrimPrefix(server.URL, "http://")
 	return h
+}
+
+// meddler gets a request first. It may answer it itself, and return nil.
+type meddler func(http.ResponseWriter, *http.Request) http.ResponseWriter
+
+func (h *hub) meddle(with meddler) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.before = with
 }
 
 // push makes a tag of an image, and returns its name and digest.
