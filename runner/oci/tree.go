@@ -69,7 +69,7 @@ func (l *layer) add(h *tar.Header) {
 	}
 	e := entry{kind: h.Typeflag, layer: l.number, name: name}
 	switch h.Typeflag {
-	case tar.TypeRegA, tar.TypeGNUSparse:
+	case tar.TypeGNUSparse:
 		e.kind = tar.TypeReg
 	case tar.TypeSymlink:
 		e.target = h.Linkname
