@@ -8,6 +8,7 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"github.com/gitvirt/gitvirt/runner/image"
+	"github.com/gitvirt/gitvirt/runner/oci"
 )
 
 // Runner observes and changes the domains of one libvirt. It connects when it has to, and again after libvirt's daemon
@@ -32,6 +33,7 @@ type Runner struct {
 	refreshes *refreshes
 	folders   *folders
 	images    image.Maker
+	fetcher   *oci.Fetcher
 	observing chan struct{} // holds a token while an observation runs
 	wake      chan struct{}
 	known     *capabilities
@@ -51,6 +53,7 @@ func New(opts Options) (*Runner, error) {
 		gate: newGate(), calls: newUnanswered(), suspects: newSuspects(), suspicion: newQuarantine(),
 		cache: newCache(), folders: newFolders(),
 		images:    image.Maker{QemuImg: opts.QemuImg},
+		fetcher:   oci.New(oci.Options{Logger: opts.Logger}),
 		observing: make(chan struct{}, 1),
 		wake:      make(chan struct{}, 1),
 		known:     newCapabilities(),
@@ -78,6 +81,7 @@ func (r *Runner) Close() {
 	r.end()
 	r.reads.pool.close()
 	r.changes.pool.close()
+	r.fetcher.Close()
 	r.work.end()
 }
 

@@ -24,6 +24,13 @@ func (r *Runner) makeVolumes(ctx context.Context, s plan.Step) error {
 	dirs := map[string]bool{} // those with new files
 	for _, v := range s.Volumes {
 		path := v.Path
+		if v.Kind == render.VolumeFetched || v.Kind == render.VolumeEmpty && v.Fetch != nil && !s.Fresh {
+			// The first is all that it is. The second is made when a run begins, and can begin then without the network.
+			if err := r.fetch(ctx, v, ""); err != nil {
+				return fmt.Errorf("volume %s: %w", v.Name, err)
+			}
+			continue
+		}
 		if v.Kind != render.VolumeFile {
 			p, err := r.poolOf(ctx, pools, v.Pool)
 			if err != nil {
@@ -33,6 +40,9 @@ func (r *Runner) makeVolumes(ctx context.Context, s plan.Step) error {
 				return err
 			}
 			files[v.Pool] = append(files[v.Pool], v.File)
+		}
+		if err := r.fetch(ctx, v, path); err != nil {
+			return fmt.Errorf("volume %s: %w", v.Name, err)
 		}
 		isNew, err := inFolder(ctx, r, filepath.Dir(path), func(ctx context.Context) (bool, error) {
 			return r.images.Ensure(ctx, path, v, use)

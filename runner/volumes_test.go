@@ -27,7 +27,7 @@ func (m machine) volumes(base string) []render.Volume {
 			Backing: base, BackingFormat: "qcow2"},
 		{Name: "data", Kind: render.VolumeBlank, Pool: "default", File: m.name + ".data.img", Format: "raw", Size: 1 << 20},
 		{Name: "scratch", Kind: render.VolumeEmpty, Pool: "default", File: m.name + ".scratch.qcow2", Format: "qcow2", Size: 1 << 20},
-		{Name: "init", Kind: render.VolumeSeed, Pool: "default", File: m.name + ".init-0.iso", Format: "raw",
+		{Name: "init", Kind: render.VolumeSeed, Pool: "default", File: m.name + ".init-0.iso", Format: "raw", Label: "cidata",
 			Seed: map[string][]byte{"user-data": []byte("#cloud-config\n"), "meta-data": []byte("instance-id: " + m.name)}},
 	}
 }

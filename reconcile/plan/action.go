@@ -64,7 +64,7 @@ type Step struct {
 	UUID     string
 	XML      string             // OpDefine
 	Volumes  []render.Volume    // OpVolumes, OpDeleteVolumes
-	Fresh    bool               // OpVolumes: VolumeEmpty ones are made anew, because a run begins
+	Fresh    bool               // OpVolumes: VolumeEmpty ones are made anew, because a run begins; else only what they Fetch is brought
 	Metadata *metadata.Metadata // OpMetadata
 	Config   bool               // OpMetadata
 	Live     bool               // OpMetadata

@@ -83,11 +83,14 @@ func (a *Assessment) launch(meta metadata.Metadata, volumes []render.Volume, rea
 	a.act(EffectStart, reason, message, nil, steps...)
 }
 
-// prepare is the step that makes volumes. Empty disks are made only when a run begins.
+// prepare is the step that makes volumes. Empty disks are made only when a run begins; but an image that one is an overlay
+// of is brought beforehand, so that a run does not end before the image for the next is there. An instance that is not to
+// run does not wait for a registry: the step before its start brings all.
 func (a *Assessment) prepare(volumes []render.Volume, fresh bool) []Step {
 	var need []render.Volume
 	for _, v := range volumes {
-		if v.Kind == render.VolumeEmpty && !fresh || v.Kind == render.VolumeFile && !v.Create {
+		if v.Kind == render.VolumeEmpty && !fresh && v.Fetch == nil || v.Kind == render.VolumeFile && !v.Create ||
+			v.Fetch != nil && a.Instance.State == manifest.StateStopped {
 			continue
 		}
 		need = append(need, v)

@@ -13,22 +13,22 @@ const Steps = 5
 
 // MakeUntil makes a file as make does, and stops after some of the steps, as a killed process would.
 func MakeUntil(ctx context.Context, m Maker, path string, v render.Volume, step int) error {
-	tmp, err := createTemp(filepath.Dir(path))
+	tmp, err := CreateTemp(filepath.Dir(path))
 	if err != nil || step == 1 {
 		return err
 	}
 	if step == 2 { // killed while the content is written
-		_, err := tmp.file.WriteString("half")
+		_, err := tmp.File.WriteString("half")
 		return err
 	}
-	if err := m.fill(ctx, tmp.file, v); err != nil || step == 3 {
+	if err := m.fill(ctx, tmp.File, v); err != nil || step == 3 {
 		return err
 	}
-	if err := tmp.file.Sync(); err != nil || step == 4 {
+	if err := tmp.File.Sync(); err != nil || step == 4 {
 		return err
 	}
 	if step == Steps { // renamed, and the folder not synced
-		return tmp.rename(path, false)
+		return tmp.Rename(path, false)
 	}
 	return fmt.Errorf("there is no step %d", step)
 }

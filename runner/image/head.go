@@ -19,11 +19,19 @@ const (
 // qcow2Magic begins every qcow2 image (QEMU's docs/interop/qcow2.txt).
 const qcow2Magic = 0x514649fb // "QFI\xfb"
 
+const (
+	// headSize is what version 3 has of the header up to the incompatible features.
+	headSize = 80
+	// externalData is the incompatible feature that the guest's data is in another file.
+	externalData = 1 << 2
+)
+
 // head is what the first bytes of an image say.
 type head struct {
 	length  int64 // bytes of the file or device
 	qcow2   bool
 	virtual int64 // qcow2: the size that the guest sees, in bytes
+	outside bool  // qcow2: it names a backing file or a data file
 }
 
 // readHead reads an image's first bytes. The header is read here and not by qemu-img, which would take a process and
@@ -47,19 +55,38 @@ func readHead(path string) (head, error) {
 	if err != nil {
 		return head{}, fmt.Errorf("cannot read %s: %w", path, err)
 	}
-	var b [32]byte
+	var b [headSize]byte
 	if _, err := f.ReadAt(b[:], 0); err != nil && !errors.Is(err, io.EOF) {
 		return head{}, fmt.Errorf("cannot read %s: %w", path, err)
 	}
 	return parseHead(b[:], length), nil
 }
 
-// parseHead reads the first 32 bytes of an image that is length bytes long.
+// Format says whether an image that comes from elsewhere is qcow2 or, as anything else is, raw. It refuses a qcow2 image
+// that names a backing file or a data file: those names are of files of this host, which the guest would be shown.
+func Format(path string) (string, error) {
+	h, err := readHead(path)
+	switch {
+	case err != nil:
+		return "", err
+	case h.outside:
+		return "", unusable("it is a qcow2 image that names another file, which would be one of this host: flatten it (qemu-img convert)")
+	case h.qcow2:
+		return formatQcow2, nil
+	}
+	return formatRaw, nil
+}
+
+// parseHead reads the first bytes of an image that is length bytes long: headSize of them, or all that there are.
 func parseHead(b []byte, length int64) head {
 	h := head{length: length}
 	if len(b) >= 32 && length >= 32 && binary.BigEndian.Uint32(b) == qcow2Magic {
 		h.qcow2 = true
 		h.virtual = int64(binary.BigEndian.Uint64(b[24:]))
+		h.outside = binary.BigEndian.Uint64(b[8:]) != 0 // where the name of the backing file is
+		if version := binary.BigEndian.Uint32(b[4:]); version >= 3 && len(b) >= headSize {
+			h.outside = h.outside || binary.BigEndian.Uint64(b[72:])&externalData != 0
+		}
 	}
 	return h
 }

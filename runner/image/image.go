@@ -45,7 +45,7 @@ type Use struct {
 // smaller than the volume says. It never shrinks, and never touches a file that is in use. Made says that there is
 // a new file: its content is on the disk, and its name is after Sync of the folder, which serves several files at once.
 func (m Maker) Ensure(ctx context.Context, path string, v render.Volume, use Use) (made bool, err error) {
-	if err := checkPath(path); err != nil {
+	if err := CheckPath(path); err != nil {
 		return false, err
 	}
 	info, err := os.Stat(path)
@@ -85,18 +85,18 @@ func (m Maker) makeMissing(ctx context.Context, path string, v render.Volume) (b
 
 // make writes a volume under a temporary name and gives it its own when the content is on the disk.
 func (m Maker) make(ctx context.Context, path string, v render.Volume, replace bool) error {
-	tmp, err := createTemp(filepath.Dir(path))
+	tmp, err := CreateTemp(filepath.Dir(path))
 	if err != nil {
 		return err
 	}
-	defer tmp.discard()
-	if err := m.fill(ctx, tmp.file, v); err != nil {
+	defer tmp.Discard()
+	if err := m.fill(ctx, tmp.File, v); err != nil {
 		return fmt.Errorf("cannot make %s: %w", path, err)
 	}
-	if err := tmp.file.Sync(); err != nil {
+	if err := tmp.File.Sync(); err != nil {
 		return fmt.Errorf("cannot make %s: %w", path, err)
 	}
-	if err := tmp.rename(path, replace); err != nil {
+	if err := tmp.Rename(path, replace); err != nil {
 		return fmt.Errorf("cannot make %s: %w", path, err)
 	}
 	return nil
@@ -106,13 +106,13 @@ func (m Maker) make(ctx context.Context, path string, v render.Volume, replace b
 func (m Maker) fill(ctx context.Context, f *os.File, v render.Volume) error {
 	switch {
 	case v.Kind == render.VolumeSeed:
-		content, err := seedImage(v.Seed)
+		content, err := seedImage(v.Label, v.Seed)
 		if err != nil {
 			return err
 		}
 		_, err = f.Write(content)
 		return err
-	case v.Kind == render.VolumeOverlay:
+	case v.Kind == render.VolumeOverlay, v.Kind == render.VolumeEmpty && v.Backing != "":
 		return m.createOverlay(ctx, f.Name(), v)
 	case v.Size <= 0:
 		return unusable("volume %s has no size", v.Name)
@@ -179,13 +179,13 @@ func Path(dir, name string) (string, error) {
 		return "", unusable("the name %q begins with %s, which is for temporary files", name, tempPrefix)
 	}
 	path := filepath.Join(dir, name)
-	return path, checkPath(path)
+	return path, CheckPath(path)
 }
 
-// checkPath refuses what QEMU's tools could take for something else than a file. They read a name up to its first
+// CheckPath refuses what QEMU's tools could take for something else than a file. They read a name up to its first
 // colon as a protocol, "json:" as a whole description of one, and a leading dash as an option; an absolute path begins
 // with a slash, and is none of these. Control characters would make messages and libvirt's XML lie.
-func checkPath(path string) error {
+func CheckPath(path string) error {
 	if !filepath.IsAbs(path) {
 		return unusable("%q is no absolute path", path)
 	}

@@ -5,11 +5,15 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/exec"
 	"os/signal"
+	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -147,50 +151,68 @@ func TestEnsure(t *testing.T) {
 func inUse(is bool) func() (bool, error) { return func() (bool, error) { return is, nil } }
 
 func TestSeed(t *testing.T) {
-	dir := t.TempDir()
-	path := filepath.Join(dir, "web.init-0123.iso")
-	files := map[string][]byte{
-		"user-data": []byte("#cloud-config\npassword: secret\n"), "meta-data": []byte("instance-id: web\n"),
-		"network-config": {}, "vendor-data": bytes.Repeat([]byte("0123456789abcdef"), 5000),
+	large := bytes.Repeat([]byte("0123456789abcdef"), 5000)
+	for label, files := range map[string]map[string][]byte{
+		"cidata": {
+			"user-data": []byte("#cloud-config\npassword: secret\n"), "meta-data": []byte("instance-id: web\n"),
+			"network-config": {}, "vendor-data": large,
+		},
+		"config-2": {
+			"openstack/latest/user_data": large, "openstack/latest/meta_data.json": []byte("{}"),
+			"openstack/latest/network_data.json": {}, "openstack/content/0000": []byte("x"), "ec2/latest/user-data": []byte("y"),
+		},
+	} {
+		dir := t.TempDir()
+		file := filepath.Join(dir, "web.init-0123.iso")
+		v := render.Volume{Kind: render.VolumeSeed, Format: "raw", Seed: files, Label: label}
+		if made, err := (image.Maker{}).Ensure(t.Context(), file, v, image.Use{}); err != nil || !made {
+			t.Fatal(made, err)
+		}
+		f, err := os.Open(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		if stat, err := f.Stat(); err != nil || stat.Mode() != 0o600 {
+			t.Errorf("the seed's mode is %v, %v", stat.Mode(), err)
+		}
+		iso, err := iso9660.OpenImage(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := iso.Label(); err != nil || got != label {
+			t.Errorf("the label is %q, %v", got, err)
+		}
+		root, err := iso.RootDir()
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := map[string][]byte{}
+		readISO(t, root, "", got)
+		if !maps.EqualFunc(got, files, bytes.Equal) {
+			t.Errorf("the image has %d files %q, of %d", len(got), slices.Sorted(maps.Keys(got)), len(files))
+		}
+		only(t, dir, filepath.Base(file))
 	}
-	v := render.Volume{Kind: render.VolumeSeed, Format: "raw", Seed: files}
-	if made, err := (image.Maker{}).Ensure(t.Context(), path, v, image.Use{}); err != nil || !made {
-		t.Fatal(made, err)
-	}
-	f, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	if stat, err := f.Stat(); err != nil || stat.Mode() != 0o600 {
-		t.Errorf("the seed's mode is %v, %v", stat.Mode(), err)
-	}
-	iso, err := iso9660.OpenImage(f)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if label, err := iso.Label(); err != nil || label != "cidata" {
-		t.Errorf("the label is %q, %v", label, err)
-	}
-	root, err := iso.RootDir()
-	if err != nil {
-		t.Fatal(err)
-	}
-	children, err := root.GetChildren()
+}
+
+// readISO reads all files below a directory.
+func readISO(t *testing.T, dir *iso9660.File, at string, into map[string][]byte) {
+	t.Helper()
+	children, err := dir.GetChildren()
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, child := range children {
-		content, err := io.ReadAll(child.Reader())
-		if want, ok := files[child.Name()]; err != nil || !ok || !bytes.Equal(content, want) {
-			t.Errorf("%s has %q, %v", child.Name(), content, err)
+		name := path.Join(at, child.Name())
+		if child.IsDir() {
+			readISO(t, child, name, into)
+			continue
 		}
-		delete(files, child.Name())
+		if into[name], err = io.ReadAll(child.Reader()); err != nil {
+			t.Fatal(err)
+		}
 	}
-	if len(files) > 0 {
-		t.Errorf("the image lacks %v", files)
-	}
-	only(t, dir, filepath.Base(path))
 }
 
 // TestGrow checks that what is there grows and never shrinks, keeps its content, and is not touched while in use.
@@ -469,7 +491,7 @@ func fillDisk(dir string) int {
 	for name, v := range map[string]render.Volume{
 		"qcow2": {Kind: render.VolumeBlank, Format: "qcow2", Size: mib},
 		"raw":   {Kind: render.VolumeBlank, Format: "raw", Size: mib},
-		"seed":  {Kind: render.VolumeSeed, Seed: map[string][]byte{"user-data": {}}},
+		"seed":  {Kind: render.VolumeSeed, Label: "cidata", Seed: map[string][]byte{"user-data": {}}},
 	} {
 		made, err := image.Maker{}.Ensure(context.Background(), filepath.Join(dir, name), v, image.Use{})
 		if made || err == nil {
@@ -483,7 +505,7 @@ func fillDisk(dir string) int {
 // TestSeedLabel has the program that cloud-init finds its seed with look at one.
 func TestSeedLabel(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "seed.iso")
-	v := render.Volume{Kind: render.VolumeSeed, Seed: map[string][]byte{"user-data": []byte("x")}}
+	v := render.Volume{Kind: render.VolumeSeed, Label: "cidata", Seed: map[string][]byte{"user-data": []byte("x")}}
 	if _, err := (image.Maker{}).Ensure(t.Context(), path, v, image.Use{}); err != nil {
 		t.Fatal(err)
 	}
@@ -495,15 +517,25 @@ func TestSeedLabel(t *testing.T) {
 }
 
 func TestSeedErrors(t *testing.T) {
-	many := map[string][]byte{}
-	for i := range 17 {
-		many[string(rune('a'+i))] = nil
+	many, dirs := map[string][]byte{}, map[string][]byte{}
+	for i := range 64 {
+		many[fmt.Sprintf("a-rather-long-name-%d", i)] = nil
+		dirs[fmt.Sprintf("%d/f", i)] = nil
 	}
-	for name, files := range map[string]map[string][]byte{
-		"path": {"a/b": nil}, "long": {strings.Repeat("a", 29): nil}, "empty": {"": nil}, "many": many,
+	one := map[string][]byte{"user-data": nil}
+	for name, seed := range map[string]struct {
+		label string
+		files map[string][]byte
+	}{
+		"absolute": {"cidata", map[string][]byte{"/a/b": nil}}, "unclean": {"cidata", map[string][]byte{"a//b": nil}},
+		"up": {"cidata", map[string][]byte{"../b": nil}}, "dot": {"cidata", map[string][]byte{".": nil}},
+		"long": {"cidata", map[string][]byte{strings.Repeat("a", 29): nil}}, "empty": {"cidata", map[string][]byte{"": nil}},
+		"deep": {"cidata", map[string][]byte{strings.Repeat("a/", 8) + "b": nil}},
+		"both": {"cidata", map[string][]byte{"a": nil, "a/b": nil}}, "many": {"cidata", many}, "directories": {"cidata", dirs},
+		"no label": {"", one}, "a long label": {strings.Repeat("a", 33), one}, "a label of two words": {"a b", one},
 	} {
 		dir := t.TempDir()
-		v := render.Volume{Kind: render.VolumeSeed, Seed: files}
+		v := render.Volume{Kind: render.VolumeSeed, Seed: seed.files, Label: seed.label}
 		if _, err := (image.Maker{}).Ensure(t.Context(), filepath.Join(dir, "seed"), v, image.Use{}); !errors.Is(err, image.ErrUnusable) {
 			t.Errorf("%s: %v", name, err)
 		}

@@ -3,69 +3,173 @@ package image
 import (
 	"encoding/binary"
 	"maps"
+	"path"
 	"slices"
 	"strings"
 )
 
-// seedLabel is what cloud-init looks for among the file systems (its NoCloud data source).
-const seedLabel = "cidata"
-
 const (
 	sector = 2048
 	// The places in the image, in sectors. The first 16 are for whoever boots from it.
-	descriptorAt  = 16
-	terminatorAt  = 17
-	pathTableAt   = 18 // and one more, with the other byte order
-	rootAt        = 20
-	filesAt       = 21
-	pathTableSize = 10 // one entry: the root
-	maxSeedFiles  = 16 // their entries fit into one sector
-	maxSeedName   = 28 // with the version behind it, ISO 9660 has 30
+	descriptorAt = 16
+	terminatorAt = 17
+	pathTableAt  = 18 // and one more, with the other byte order
+	rootAt       = 20 // and each further directory in the next
+	maxSeedLabel = 32
+	maxSeedName  = 28 // with the version behind it, ISO 9660 has 30
+	maxSeedDepth = 8
+	maxSeedDirs  = 32 // their path table fits into one sector
 )
 
-// seedImage is an ISO 9660 image (ECMA-119) with the files of a NoCloud seed in its root. The same files give the same
-// bytes: all times are 1980. It is made here, in memory, because the files are secret, and the library for such images
-// writes what goes into one to the disk first, where a kill would leave it; that took ten times as long, too.
+// seedDirectory is a directory of a seed's image.
+type seedDirectory struct {
+	path   string         // empty for the root
+	parent int            // its number in the list
+	at     int            // its sector
+	dirs   map[string]int // the numbers of those in it, by name
+}
+
+// seedImage is an ISO 9660 image (ECMA-119) with the files of a cloud-init seed, by their paths in it; label is the
+// volume's name. The same files give the same bytes: all times are 1980. It is made here, in memory, because the files
+// are secret, and the library for such images writes what goes into one to the disk first, where a kill would leave it;
+// that took ten times as long, too.
 //
 // The names are as they are given, as mkisofs has them with -allow-lowercase and -relaxed-filenames: cloud-init wants
 // "user-data", and the standard's own letters have no dash.
-func seedImage(files map[string][]byte) ([]byte, error) {
-	names := slices.Sorted(maps.Keys(files))
-	if len(names) > maxSeedFiles {
-		return nil, unusable("a seed has %d files, and %d fit", len(names), maxSeedFiles)
+func seedImage(label string, files map[string][]byte) ([]byte, error) {
+	if label == "" || len(label) > maxSeedLabel || strings.ContainsFunc(label, func(r rune) bool { return r <= ' ' || r > '~' }) {
+		return nil, unusable("%q is no label for a seed: it has 1 to %d letters, digits and dashes", label, maxSeedLabel)
 	}
-	sectors := filesAt
-	root := append(directoryEntry("\x00", rootAt, sector, true), directoryEntry("\x01", rootAt, sector, true)...)
-	for _, name := range names {
-		if name == "" || len(name) > maxSeedName || strings.ContainsAny(name, "/;\x00\x01") {
-			return nil, unusable("%q is no name for a seed's file", name)
-		}
-		root = append(root, directoryEntry(name+";1", sectors, len(files[name]), false)...)
-		sectors += (len(files[name]) + sector - 1) / sector
+	dirs, err := seedTree(files)
+	if err != nil {
+		return nil, err
 	}
-	image := make([]byte, sectors*sector)
+	paths := slices.Sorted(maps.Keys(files))
+	place := map[string]int{}
+	next := rootAt + len(dirs)
+	for _, file := range paths {
+		place[file] = next
+		next += (len(files[file]) + sector - 1) / sector
+	}
+	image := make([]byte, next*sector)
 	at := func(n int) []byte { return image[n*sector:] }
-	describe(at(descriptorAt)[:sector], sectors)
+	little, big := pathTables(dirs)
+	copy(at(pathTableAt), little)
+	copy(at(pathTableAt+1), big)
+	describe(at(descriptorAt)[:sector], label, next, len(little))
 	copy(at(terminatorAt), "\xffCD001\x01")
-	copy(at(pathTableAt), []byte{1, 0, rootAt, 0, 0, 0, 1, 0})
-	copy(at(pathTableAt+1), []byte{1, 0, 0, 0, 0, rootAt, 0, 1})
-	copy(at(rootAt), root)
-	next := filesAt
-	for _, name := range names {
-		copy(at(next), files[name])
-		next += (len(files[name]) + sector - 1) / sector
+	for _, d := range dirs {
+		content, err := d.records(dirs, place, files)
+		if err != nil {
+			return nil, err
+		}
+		copy(at(d.at), content)
+	}
+	for _, file := range paths {
+		copy(at(place[file]), files[file])
 	}
 	return image, nil
 }
 
+// seedTree is the directories that the paths need, in the order of ISO 9660's path table: level by level, and by parent
+// and name within one.
+func seedTree(files map[string][]byte) ([]*seedDirectory, error) {
+	found := map[string]bool{".": true}
+	for file := range files {
+		if !goodSeedPath(file) {
+			return nil, unusable("%q is no name for a seed's file", file)
+		}
+		for dir := path.Dir(file); !found[dir]; dir = path.Dir(dir) {
+			found[dir] = true
+		}
+	}
+	if len(found) > maxSeedDirs {
+		return nil, unusable("a seed has %d directories, and %d fit", len(found), maxSeedDirs)
+	}
+	root := &seedDirectory{at: rootAt, dirs: map[string]int{}}
+	delete(found, ".")
+	dirs := []*seedDirectory{root}
+	for n := 0; n < len(dirs); n++ {
+		for _, dir := range slices.Sorted(maps.Keys(found)) {
+			if strings.TrimPrefix(path.Dir(dir), ".") != dirs[n].path {
+				continue
+			}
+			if _, file := files[dir]; file {
+				return nil, unusable("%q is a file and a directory of the seed", dir)
+			}
+			dirs[n].dirs[path.Base(dir)] = len(dirs)
+			dirs = append(dirs, &seedDirectory{path: dir, parent: n, at: rootAt + len(dirs), dirs: map[string]int{}})
+		}
+	}
+	return dirs, nil
+}
+
+func goodSeedPath(file string) bool {
+	if file == "" || path.Clean(file) != file || path.IsAbs(file) || strings.Count(file, "/") >= maxSeedDepth {
+		return false
+	}
+	for name := range strings.SplitSeq(file, "/") {
+		if name == ".." || len(name) > maxSeedName || strings.ContainsAny(name, ";\x00\x01") {
+			return false
+		}
+	}
+	return file != "."
+}
+
+// records is the content of a directory: its entries, sorted.
+func (d *seedDirectory) records(dirs []*seedDirectory, place map[string]int, files map[string][]byte) ([]byte, error) {
+	content := append(directoryEntry("\x00", d.at, sector, true), directoryEntry("\x01", dirs[d.parent].at, sector, true)...)
+	entries := map[string][]byte{}
+	for name, n := range d.dirs {
+		entries[name] = directoryEntry(name, dirs[n].at, sector, true)
+	}
+	for file, content := range files {
+		if strings.TrimPrefix(path.Dir(file), ".") == d.path {
+			name := path.Base(file)
+			entries[name] = directoryEntry(name+";1", place[file], len(content), false)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(entries)) {
+		content = append(content, entries[name]...)
+	}
+	if len(content) > sector {
+		return nil, unusable("a seed has %d files in /%s, more than fit", len(entries), d.path)
+	}
+	return content, nil
+}
+
+// pathTables are the two path tables (ECMA-119, 9.4), in either byte order.
+func pathTables(dirs []*seedDirectory) (little, big []byte) {
+	for _, d := range dirs {
+		name := path.Base(d.path)
+		if d.path == "" {
+			name = "\x00"
+		}
+		for _, table := range []struct {
+			to    *[]byte
+			order binary.AppendByteOrder
+		}{{&little, binary.LittleEndian}, {&big, binary.BigEndian}} {
+			e := append(*table.to, byte(len(name)), 0)
+			e = table.order.AppendUint32(e, uint32(d.at))
+			e = table.order.AppendUint16(e, uint16(d.parent+1))
+			e = append(e, name...)
+			if len(name)%2 == 1 {
+				e = append(e, 0)
+			}
+			*table.to = e
+		}
+	}
+	return little, big
+}
+
 // describe writes the primary volume descriptor (ECMA-119, 8.4).
-func describe(d []byte, sectors int) {
+func describe(d []byte, label string, sectors, pathTableSize int) {
 	copy(d, "\x01CD001\x01")
 	text := func(from, to int, s string) {
 		copy(d[from:to], s+strings.Repeat(" ", to-from))
 	}
 	text(8, 40, "LINUX")
-	text(40, 72, seedLabel)
+	text(40, 72, label)
 	both32(d[80:], sectors)
 	both16(d[120:], 1) // of how many volumes
 	both16(d[124:], 1) // which

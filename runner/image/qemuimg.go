@@ -28,6 +28,12 @@ func (m Maker) createOverlay(ctx context.Context, path string, v render.Volume) 
 	if v.Format != formatQcow2 {
 		return unusable("volume %s is an overlay of format %q; an overlay is qcow2", v.Name, v.Format)
 	}
+	if v.BackingFormat == "" && v.Fetch != nil {
+		var err error
+		if v.BackingFormat, err = Format(v.Backing); err != nil {
+			return fmt.Errorf("the image %s of volume %s: %w", v.Backing, v.Name, err)
+		}
+	}
 	size, err := checkBacking(v)
 	if err != nil {
 		return err
@@ -38,7 +44,7 @@ func (m Maker) createOverlay(ctx context.Context, path string, v render.Volume) 
 
 // checkBacking says how large an overlay is to be: as large as its backing file, or more.
 func checkBacking(v render.Volume) (int64, error) {
-	if err := checkPath(v.Backing); err != nil {
+	if err := CheckPath(v.Backing); err != nil {
 		return 0, fmt.Errorf("the image of volume %s: %w", v.Name, err)
 	}
 	h, err := readHead(v.Backing)
@@ -80,7 +86,7 @@ func (m Maker) resize(ctx context.Context, path, format string, size int64) erro
 	return m.run(ctx, "resize", "-q", "-f", format, "--", path, strconv.FormatInt(size, 10))
 }
 
-// run runs qemu-img without a shell: each argument is one, whatever is in it. Paths have passed checkPath.
+// run runs qemu-img without a shell: each argument is one, whatever is in it. Paths have passed CheckPath.
 func (m Maker) run(ctx context.Context, args ...string) error {
 	cmd := exec.CommandContext(ctx, cmp.Or(m.QemuImg, "qemu-img"), args...)
 	cmd.Dir = "/"

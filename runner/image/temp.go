@@ -22,14 +22,14 @@ const (
 	foreignAge = 7 * 24 * time.Hour
 )
 
-// temp is a file that is being written.
-type temp struct {
-	file    *os.File
+// Temp is a file that is being written. If its process is killed, Sweep removes it later.
+type Temp struct {
+	File    *os.File
 	renamed bool
 }
 
-// createTemp makes an empty file, which only this user can read, in the folder that the complete file is to be in.
-func createTemp(dir string) (*temp, error) {
+// CreateTemp makes an empty file, which only this user can read, in the folder that the complete file is to be in.
+func CreateTemp(dir string) (*Temp, error) {
 	self, err := thisOwner()
 	if err != nil {
 		return nil, err
@@ -38,12 +38,13 @@ func createTemp(dir string) (*temp, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &temp{file: f}, nil
+	return &Temp{File: f}, nil
 }
 
-// rename gives the file its own name. Unless it replaces, it fails with fs.ErrExist if there is a file of that name.
-func (t *temp) rename(path string, replace bool) error {
-	from := t.file.Name()
+// Rename gives the file its own name. Unless it replaces, it fails with fs.ErrExist if there is a file of that name. The
+// content should be on the disk before, and the name is after Sync of the folder.
+func (t *Temp) Rename(path string, replace bool) error {
+	from := t.File.Name()
 	if replace {
 		err := os.Rename(from, path)
 		t.renamed = err == nil
@@ -51,7 +52,7 @@ func (t *temp) rename(path string, replace bool) error {
 	}
 	err := unix.Renameat2(unix.AT_FDCWD, from, unix.AT_FDCWD, path, unix.RENAME_NOREPLACE)
 	if errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOSYS) {
-		// NFS and others have no such rename. A link does not replace either; discard takes the first name away.
+		// NFS and others have no such rename. A link does not replace either; Discard takes the first name away.
 		return os.Link(from, path)
 	}
 	if err != nil {
@@ -61,11 +62,11 @@ func (t *temp) rename(path string, replace bool) error {
 	return nil
 }
 
-// discard closes the file, and removes its temporary name if it still has it.
-func (t *temp) discard() {
-	t.file.Close()
+// Discard closes the file, and removes its temporary name if it still has it.
+func (t *Temp) Discard() {
+	t.File.Close()
 	if !t.renamed {
-		os.Remove(t.file.Name())
+		os.Remove(t.File.Name())
 	}
 }
 

@@ -22,6 +22,7 @@ type Libvirt struct {
 	mu      sync.Mutex
 	domains map[string]*domain
 	volumes map[string]render.Volume // by pool/file
+	fetched map[string]string        // images, by the path of the file that was fetched from them
 	lastID  int32
 	wake    chan struct{}
 	deaf    map[string]bool
@@ -38,7 +39,8 @@ type domain struct {
 
 // New returns one without domains.
 func New() *Libvirt {
-	return &Libvirt{domains: map[string]*domain{}, volumes: map[string]render.Volume{}, wake: make(chan struct{}, 1), deaf: map[string]bool{}}
+	return &Libvirt{domains: map[string]*domain{}, volumes: map[string]render.Volume{}, fetched: map[string]string{},
+		wake: make(chan struct{}, 1), deaf: map[string]bool{}}
 }
 
 // Wake never receives: tests make their passes themselves.
@@ -107,6 +109,12 @@ func (l *Libvirt) step(s plan.Step) error {
 	switch s.Op {
 	case plan.OpVolumes:
 		for _, v := range s.Volumes {
+			if v.Fetch != nil {
+				l.fetched[cmp.Or(v.Backing, v.Path)] = v.Fetch.Image
+				if v.Kind == render.VolumeFetched || v.Kind == render.VolumeEmpty && !s.Fresh {
+					continue
+				}
+			}
 			old, there := l.volumes[v.Pool+"/"+v.File]
 			if !there || v.Kind == render.VolumeEmpty && s.Fresh {
 				l.volumes[v.Pool+"/"+v.File] = v
@@ -286,6 +294,13 @@ func (l *Libvirt) Volumes() []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return slices.Sorted(maps.Keys(l.volumes))
+}
+
+// Fetched are the images of files that were fetched, by the files' paths.
+func (l *Libvirt) Fetched() map[string]string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return maps.Clone(l.fetched)
 }
 
 // String is the whole world as text.
