@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/gitvirt/gitvirt/render/manifest"
+	"github.com/gitvirt/gitvirt/render/preference"
 )
 
 // addition is what lies below the documents of a machine.
@@ -42,13 +43,38 @@ func (in Input) beneathOf(tree manifest.Tree) ([]addition, []manifest.FieldProbl
 			tree = fillTree(tree, a.tree)
 		}
 	}
+	addProblems := func(p []manifest.FieldProblem) { problems = append(problems, p...) }
 	detailed := tree["domainXML"] != nil && tree["domain"] == nil
 	if in.Config.Written.KubeVirt && !detailed {
 		add(addition{from: FromDefault, tree: attached(tree)})
+	}
+	var preferred *manifest.PreferenceSpec
+	if in.Preference != nil {
+		preferred = &in.Preference.Spec
+	}
+	if t := in.Instancetype; t != nil {
+		extra, bad := preference.Instancetype(tree, &t.Spec, preferred)
+		addProblems(bad)
+		add(addition{from: FromType, name: t.Name(), in: &t.At, tree: extra})
+	}
+	if p := in.Preference; p != nil {
+		add(addition{from: FromPreference, name: p.Name(), in: &p.At, tree: preference.Preference(tree, preferred)})
+	}
+	if name := in.Config.Spec.Template.Metadata.Annotations[osAnnotation]; name != "" && !detailed {
+		system, err := preference.OS(name)
+		if err != nil {
+			return nil, []manifest.FieldProblem{{Field: osAnnotation, Message: err.Error()}}
+		}
+		add(addition{from: FromOS, name: system.Name, tree: preference.Preference(tree, &system.Preference)})
+	}
+	if in.Config.Written.KubeVirt && !detailed {
 		add(addition{from: FromDefault, tree: kubevirtDefaults(tree)})
 	}
 	return below, problems
 }
+
+// osAnnotation names the guest's operating system.
+const osAnnotation = "gitvirt.io/os"
 
 // attached is what KubeVirt adds to a machine: a disk for each volume that has none, and an interface on the cluster's
 // network when the machine has neither a network nor an interface.

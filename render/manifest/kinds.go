@@ -97,7 +97,30 @@ type Instancetype struct {
 // Preference is KubeVirt's: what a machine that names it leaves unsaid.
 type Preference struct {
 	foreignHeader
-	Spec instancetype.VirtualMachinePreferenceSpec `json:"spec"`
+	Spec PreferenceSpec `json:"spec"`
+}
+
+// PreferenceSpec is KubeVirt's, with fields that came after the version whose types are used.
+type PreferenceSpec struct {
+	instancetype.VirtualMachinePreferenceSpec `json:",inline"`
+
+	PreferredArchitecture string                  `json:"preferredArchitecture,omitempty"`
+	Devices               *PreferredDevices       `json:"devices,omitempty"`
+	Requirements          *PreferenceRequirements `json:"requirements,omitempty"`
+}
+
+// PreferredDevices are KubeVirt's.
+type PreferredDevices struct {
+	instancetype.DevicePreferences `json:",inline"`
+
+	PreferredVideoType string `json:"preferredVideoType,omitempty"`
+}
+
+// PreferenceRequirements are KubeVirt's.
+type PreferenceRequirements struct {
+	instancetype.PreferenceRequirements `json:",inline"`
+
+	Architecture string `json:"architecture,omitempty"`
 }
 
 // speaks says whether an apiVersion is one of the kind's.

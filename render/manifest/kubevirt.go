@@ -16,7 +16,12 @@ type foreignHeader struct {
 	APIVersion string      `json:"apiVersion"`
 	Kind       string      `json:"kind"`
 	Metadata   foreignMeta `json:"metadata"`
+	// At is where the document was read from.
+	At Origin `json:"-"`
 }
+
+// Name is the document's.
+func (h *foreignHeader) Name() string { return h.Metadata.Name }
 
 // foreignMeta is Kubernetes' metadata.
 type foreignMeta struct {

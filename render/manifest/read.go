@@ -183,6 +183,12 @@ func (r *reader) decode(h header, tree map[string]any, w *walker) []Document {
 			}
 			c.problems = append(c.problems, r.textPath(&doc, head.Written.Spec)...)
 		}
+		switch t := what.(type) {
+		case *Instancetype:
+			t.At = r.at
+		case *Preference:
+			t.At = r.at
+		}
 		r.references(&doc)
 		r.place(&doc.places.name, "metadata.name")
 		docs = append(docs, doc)

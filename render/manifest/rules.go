@@ -4,6 +4,7 @@ import (
 	"reflect"
 
 	kubevirt "kubevirt.io/api/core/v1"
+	instancetype "kubevirt.io/api/instancetype/v1beta1"
 )
 
 // enum is the values that a string can have.
@@ -122,6 +123,13 @@ func ignoredFields() map[owned]string {
 		reflect.TypeFor[dataVolumeTemplate](), reflect.TypeFor[libvirtMachine]()} {
 		out[owned{t, "status"}] = written
 	}
+	for _, field := range []string{"nodeSelector", "schedulerName"} {
+		out[owned{reflect.TypeFor[instancetype.VirtualMachineInstancetypeSpec](), field}] = cluster
+	}
+	out[owned{reflect.TypeFor[instancetype.MemoryInstancetype](), "overcommitPercent"}] = cluster
+	out[owned{reflect.TypeFor[PreferenceSpec](), "preferredSubdomain"}] = cluster
+	out[owned{reflect.TypeFor[PreferenceSpec](), "volumes"}] = cluster
+	out[owned{reflect.TypeFor[PreferredDevices](), "preferredVirtualGPUOptions"}] = "has no effect: a mediated device is given as the Host says it"
 	for _, t := range []reflect.Type{reflect.TypeFor[replicaSetSpec](), reflect.TypeFor[poolSpec]()} {
 		out[owned{t, "selector"}] = "has no effect: members are known by their names"
 		out[owned{t, "paused"}] = cluster
