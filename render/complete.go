@@ -96,7 +96,7 @@ func Complete(in Input, o Options) (*Instance, []manifest.Problem) {
 	for _, p := range manifest.Validate(spec) {
 		problem(p.Field, p.Message)
 	}
-	if spec.Domain.Memory == nil && own.Child("memory") == nil {
+	if (spec.Domain.Memory == nil || spec.Domain.Memory.Guest == nil) && own.Child("memory") == nil {
 		problem("domain.memory.guest", "is missing: say how much memory the guest has, here, in a flavour or in domainXML")
 	}
 	i := &Instance{
@@ -122,7 +122,7 @@ func Complete(in Input, o Options) (*Instance, []manifest.Problem) {
 		}
 		i.Volumes = append(i.Volumes, volume)
 	}
-	domain, bad := domainOf(i, o, own != nil && said == nil)
+	domain, bad := domainOf(i, in, o, own != nil && said == nil)
 	for _, p := range bad {
 		problem(p.Field, p.Message)
 	}

@@ -1,6 +1,9 @@
 package render
 
 import (
+	"math"
+
+	corev1 "k8s.io/api/core/v1"
 	kubevirt "kubevirt.io/api/core/v1"
 
 	"github.com/gitvirt/gitvirt/render/manifest"
@@ -18,8 +21,11 @@ const (
 // nobody's guess.
 func fill(spec *manifest.InstanceSpec, fleet, instance string) {
 	d := &spec.Domain
-	if d.CPU == nil {
-		d.CPU = &kubevirt.CPU{}
+	fillSize(d)
+	for i := range d.CPU.Features {
+		if d.CPU.Features[i].Policy == "" {
+			d.CPU.Features[i].Policy = "require" // libvirt's default
+		}
 	}
 	for _, n := range []*uint32{&d.CPU.Sockets, &d.CPU.Cores, &d.CPU.Threads} {
 		if *n == 0 {
@@ -43,18 +49,7 @@ func fill(spec *manifest.InstanceSpec, fleet, instance string) {
 		grace := int64(defaultGraceSeconds)
 		spec.TerminationGracePeriodSeconds = &grace
 	}
-	for i := range d.Devices.Disks {
-		fillDisk(&d.Devices.Disks[i])
-	}
-	for i := range d.Devices.Interfaces {
-		nic := &d.Devices.Interfaces[i]
-		if nic.Model == "" {
-			nic.Model = "virtio"
-		}
-		if nic.MacAddress == "" {
-			nic.MacAddress = macAddress(fleet, instance, nic.Name)
-		}
-	}
+	fillDevices(spec, fleet, instance)
 	for i := range spec.Volumes {
 		if v := spec.Volumes[i].Volume; v != nil {
 			fillVolume(v)
@@ -65,7 +60,8 @@ func fill(spec *manifest.InstanceSpec, fleet, instance string) {
 	}
 }
 
-// fillBootloader does as KubeVirt: EFI means secure boot unless it says false, and secure boot needs SMM.
+// fillBootloader does as KubeVirt: EFI means secure boot unless it says false, and secure boot needs SMM. Hyper-V features
+// bring along those that they need.
 func fillBootloader(d *manifest.DomainSpec) {
 	if d.Features == nil {
 		d.Features = &kubevirt.Features{}
@@ -79,6 +75,13 @@ func fillBootloader(d *manifest.DomainSpec) {
 	if d.Features.APIC.Enabled == nil {
 		d.Features.APIC.Enabled = ptr(true)
 	}
+	if h := d.Features.Hyperv; h != nil {
+		for _, need := range manifest.HypervNeeds(h) {
+			if need.Is && *need.On == nil {
+				*need.On = &kubevirt.FeatureState{Enabled: ptr(true)}
+			}
+		}
+	}
 	b := d.Firmware.Bootloader
 	if b == nil || b.EFI == nil {
 		return
@@ -91,20 +94,29 @@ func fillBootloader(d *manifest.DomainSpec) {
 	}
 }
 
-func fillDisk(disk *kubevirt.Disk) {
-	if disk.Disk == nil && disk.CDRom == nil {
-		disk.Disk = &kubevirt.DiskTarget{}
+// fillSize does as KubeVirt: where the template says nothing of memory or CPUs, the guest has what its resources ask for,
+// CPUs as sockets.
+func fillSize(d *manifest.DomainSpec) {
+	if d.CPU == nil {
+		d.CPU = &kubevirt.CPU{}
 	}
-	if disk.Disk != nil && disk.Disk.Bus == "" {
-		disk.Disk.Bus = kubevirt.DiskBusVirtio
+	first := func(name corev1.ResourceName, lists ...corev1.ResourceList) *manifest.Quantity {
+		for _, list := range lists {
+			if q, ok := list[name]; ok && q.Sign() > 0 {
+				return &q
+			}
+		}
+		return nil
 	}
-	if disk.CDRom != nil {
-		if disk.CDRom.Bus == "" {
-			disk.CDRom.Bus = kubevirt.DiskBusSATA
+	r := &d.Resources
+	if q := first(corev1.ResourceMemory, r.Requests, r.Limits); q != nil && (d.Memory == nil || d.Memory.Guest == nil) {
+		if d.Memory == nil {
+			d.Memory = &kubevirt.Memory{}
 		}
-		if disk.CDRom.ReadOnly == nil {
-			disk.CDRom.ReadOnly = ptr(true)
-		}
+		d.Memory.Guest = q
+	}
+	if q := first(corev1.ResourceCPU, r.Limits, r.Requests); q != nil && d.CPU.Sockets == 0 && d.CPU.Cores == 0 && d.CPU.Threads == 0 {
+		d.CPU.Sockets = uint32(min(q.Value(), math.MaxUint32)) // rounded up
 	}
 }
 

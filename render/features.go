@@ -6,6 +6,7 @@ import (
 	kubevirt "kubevirt.io/api/core/v1"
 
 	"github.com/gitvirt/gitvirt/render/domxml"
+	"github.com/gitvirt/gitvirt/render/manifest"
 )
 
 // features is <features>. KubeVirt's rule: a feature that is named and says nothing is on.
@@ -22,13 +23,13 @@ func features(domain *domxml.Element, f *kubevirt.Features) {
 	}
 	state := func(parent *domxml.Element, name string, s *kubevirt.FeatureState) {
 		if s != nil {
-			parent.Append(domxml.New(name, "state", onOff(isOn(s.Enabled))))
+			parent.Append(domxml.New(name, "state", onOff(manifest.On(s.Enabled))))
 		}
 	}
 	if f.Hyperv != nil {
 		hyperv(e.Append(domxml.New("hyperv")), f.Hyperv, state)
 	}
-	if p := f.HypervPassthrough; p != nil && isOn(p.Enabled) {
+	if p := f.HypervPassthrough; p != nil && manifest.On(p.Enabled) {
 		e.Ensure("hyperv").SetAttr("mode", "passthrough")
 	}
 	state(e, "smm", f.SMM)
@@ -43,10 +44,10 @@ func hyperv(e *domxml.Element, h *kubevirt.FeatureHyperv, state func(*domxml.Ele
 	state(e, "relaxed", h.Relaxed)
 	state(e, "vapic", h.VAPIC)
 	if s := h.Spinlocks; s != nil {
-		spin := e.Append(domxml.New("spinlocks", "state", onOff(isOn(s.Enabled))))
+		spin := e.Append(domxml.New("spinlocks", "state", onOff(manifest.On(s.Enabled))))
 		if s.Retries != nil {
 			spin.SetAttr("retries", strconv.FormatUint(uint64(*s.Retries), 10))
-		} else if isOn(s.Enabled) {
+		} else if manifest.On(s.Enabled) {
 			spin.SetAttr("retries", "4096") // KubeVirt's default; libvirt demands a number
 		}
 	}
@@ -54,12 +55,12 @@ func hyperv(e *domxml.Element, h *kubevirt.FeatureHyperv, state func(*domxml.Ele
 	state(e, "runtime", h.Runtime)
 	state(e, "synic", h.SyNIC)
 	if t := h.SyNICTimer; t != nil {
-		timer := e.Append(domxml.New("stimer", "state", onOff(isOn(t.Enabled))))
+		timer := e.Append(domxml.New("stimer", "state", onOff(manifest.On(t.Enabled))))
 		state(timer, "direct", t.Direct)
 	}
 	state(e, "reset", h.Reset)
 	if v := h.VendorID; v != nil {
-		id := e.Append(domxml.New("vendor_id", "state", onOff(isOn(v.Enabled))))
+		id := e.Append(domxml.New("vendor_id", "state", onOff(manifest.On(v.Enabled))))
 		if v.VendorID != "" {
 			id.SetAttr("value", v.VendorID)
 		}
@@ -70,5 +71,3 @@ func hyperv(e *domxml.Element, h *kubevirt.FeatureHyperv, state func(*domxml.Ele
 	state(e, "ipi", h.IPI)
 	state(e, "evmcs", h.EVMCS)
 }
-
-func isOn(enabled *bool) bool { return enabled == nil || *enabled }

@@ -55,15 +55,17 @@ const (
 	VolumeSeed    VolumeKind = "Seed"    // an ISO image for cloud-init; its name changes with its content
 	VolumeFetched VolumeKind = "Fetched" // no disk: a file that Fetch brings to Path, such as a kernel
 	VolumeFile    VolumeKind = "File"    // a host file at Path (hostDisk), made when it is not there and Create says so
+	VolumeDevice  VolumeKind = "Device"  // a block device of the host at Path, which has to be there
+	VolumeFolder  VolumeKind = "Folder"  // a folder of the host at Path, which has to be there; no disk, but a filesystem
 )
 
 // Volume is a file that a domain needs.
 type Volume struct {
 	Name          string // the device's name
 	Kind          VolumeKind
-	Pool          string // the libvirt pool, a directory; empty for VolumeFile
+	Pool          string // the libvirt pool, a directory; empty for what is elsewhere
 	File          string // its name in the pool
-	Path          string // for VolumeFile
+	Path          string // on the host, for what is in no pool
 	Create        bool   // for VolumeFile: make it when it is not there
 	Size          int64  // bytes; 0: as the backing file
 	Format        string // qcow2 or raw
@@ -86,5 +88,10 @@ type Fetch struct {
 
 // Persistent says whether the volume holds what cannot be made again.
 func (v Volume) Persistent() bool {
-	return v.Kind == VolumeBlank || v.Kind == VolumeOverlay || v.Kind == VolumeFile
+	return v.Kind == VolumeBlank || v.Kind == VolumeOverlay || v.OfHost()
+}
+
+// OfHost says whether the volume is the host's own: it is in no pool, and nothing of it is ever removed.
+func (v Volume) OfHost() bool {
+	return v.Kind == VolumeFile || v.Kind == VolumeDevice || v.Kind == VolumeFolder
 }

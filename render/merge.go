@@ -17,6 +17,7 @@ var choices = map[string][]string{
 	"interfaces": {"bridge", "masquerade", "sriov", "macvtap"},
 	"bootloader": {"bios", "efi"},
 	"image":      {"path", "container"},
+	"clock":      {"utc", "timezone"},
 	"":           {"domainXML", "domainXMLFrom"},
 }
 

@@ -40,6 +40,10 @@ func volumeOf(i *Instance, o Options, v manifest.Volume) (Volume, error) {
 			out.Size = v.HostDisk.Capacity.Value()
 		}
 		out.Create = v.HostDisk.Type == "DiskOrCreate"
+	case v.Block != nil:
+		out.Kind, out.Format, out.Pool, out.Path = VolumeDevice, "raw", "", v.Block.Path
+	case v.HostPath != nil:
+		out.Kind, out.Pool, out.Path = VolumeFolder, "", v.HostPath.Path
 	case v.CloudInitNoCloud != nil, v.CloudInitConfigDrive != nil:
 		return out.seeded(i, v)
 	default:

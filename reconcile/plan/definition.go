@@ -34,7 +34,7 @@ func record(i *render.Instance, slots domxml.Slots) metadata.Metadata {
 		Slots: slots, Applied: metadata.Pack(i.Domain),
 	}
 	for _, v := range i.Volumes {
-		if v.Kind != render.VolumeFile && v.Kind != render.VolumeFetched { // those are not the domain's alone
+		if !v.OfHost() && v.Kind != render.VolumeFetched { // those are not the domain's alone
 			m.Volumes = append(m.Volumes, metadata.Volume{Name: v.Name, Pool: v.Pool, File: v.File, Size: v.Size, Keep: v.Persistent()})
 		}
 	}

@@ -28,7 +28,20 @@ func TestFields(t *testing.T) {
 		"a network":   {domxml.Change{Path: "devices/interface[lan]/source@network", From: "a", To: "b"}, Change{"networks[lan]", "a", "b"}},
 		"the machine": {domxml.Change{Path: "os/type@machine", From: "pc-q35-7.2", To: "pc-q35-8.0"}, Change{"domain.machine.type", "pc-q35-7.2", "pc-q35-8.0"}},
 		"hyperv":      {domxml.Change{Path: "features/hyperv/relaxed@state", From: "on", To: "off"}, Change{"domain.features.hyperv.relaxed", "on", "off"}},
-		"domainXML":   {domxml.Change{Path: "devices/video/model@type", From: "vga", To: "virtio"}, Change{"domainXML:devices/video/model@type", "vga", "virtio"}},
+		"domainXML":   {domxml.Change{Path: "devices/redirdev@bus", From: "usb", To: ""}, Change{"domainXML:devices/redirdev@bus", "usb", ""}},
+		"video":       {domxml.Change{Path: "devices/video/model@type", From: "vga", To: "virtio"}, Change{"domain.devices.video", "vga", "virtio"}},
+		"vcpus":       {domxml.Change{Path: "vcpu@current", From: "1", To: "2"}, Change{"domain.cpu", "1", "2"}},
+		"a feature":   {domxml.Change{Path: "cpu/feature[vmx]@policy", From: "require", To: "disable"}, Change{"domain.cpu.features[vmx]", "require", "disable"}},
+		"the chassis": {domxml.Change{Path: "sysinfo/chassis/entry[sku]", To: "S"}, Change{"domain.chassis.sku", "", "S"}},
+		"a timer":     {domxml.Change{Path: "clock/timer[kvmclock]@present", From: "no", To: "yes"}, Change{"domain.clock.timer.kvm", "no", "yes"}},
+		"the zone":    {domxml.Change{Path: "clock@timezone", To: "UTC"}, Change{"domain.clock", "", "UTC"}},
+		"the kernel":  {domxml.Change{Path: "os/kernel", From: "/a", To: "/b"}, Change{"domain.firmware.kernelBoot.container", "/a", "/b"}},
+		"blocks":      {domxml.Change{Path: "devices/disk[root]/blockio", To: "present"}, Change{"domain.devices.disks[root].blockSize", "", "present"}},
+		"a link":      {domxml.Change{Path: "devices/interface[lan]/link@state", From: "up", To: "down"}, Change{"domain.devices.interfaces[lan].state", "up", "down"}},
+		"a VLAN":      {domxml.Change{Path: "devices/interface[lan]/vlan/tag", From: "id=1", To: "id=2"}, Change{"networks[lan].vlan", "id=1", "id=2"}},
+		"a folder":    {domxml.Change{Path: "devices/filesystem[src]/source@dir", From: "/a", To: "/b"}, Change{"volumes[src]", "/a", "/b"}},
+		"a device":    {domxml.Change{Path: "devices/hostdev[gpu]", To: "type=pci"}, Change{"domain.devices.hostDevices[gpu]", "", "type=pci"}},
+		"a watchdog":  {domxml.Change{Path: "devices/watchdog[dog]@action", From: "reset", To: "poweroff"}, Change{"domain.devices.watchdog", "reset", "poweroff"}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

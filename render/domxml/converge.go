@@ -194,13 +194,19 @@ func (c *converger) kind(have, want *Element) {
 			have.Remove(s)
 		}
 	}
-	bus := func(e *Element) string { return e.Child("target").Attr("bus") + " " + e.Attr("model") }
+	bus := func(e *Element) string {
+		return e.Child("target").Attr("bus") + " " + e.Attr("bus") + " " + e.Attr("model")
+	}
+	a, declared := have.Child("address"), want.Child("address")
+	if a != nil && declared != nil && declared.Attr("type") != a.Attr("type") {
+		have.Remove(a)
+	}
 	moved := want.Name == "disk" && want.Child("target").Attr("bus") != "" && bus(want) != bus(have) ||
-		want.Name == "controller" && want.Attr("model") != "" && bus(want) != bus(have)
+		(want.Name == "controller" || want.Name == "input") && bus(want) != "  " && bus(want) != bus(have)
 	if !moved {
 		return
 	}
-	if a := have.Child("address"); a != nil && want.Child("address") == nil {
+	if a != nil && declared == nil {
 		have.Remove(a)
 	}
 	if t := have.Child("target"); t != nil {

@@ -54,6 +54,9 @@ func addRootPorts(domain *Element) {
 // rtl8139, sound) go behind a bridge, and are left to libvirt.
 func takesRootPort(d *Element) bool {
 	model := d.Child("model").Attr("type")
+	if d.Attr("model") == "virtio-transitional" || model == "virtio-transitional" {
+		return false // it is a conventional PCI device
+	}
 	switch d.Name {
 	case "disk":
 		return d.Child("target").Attr("bus") == "virtio"
@@ -63,6 +66,10 @@ func takesRootPort(d *Element) bool {
 		return true
 	case "filesystem", "vsock":
 		return true
+	case "hostdev":
+		return d.Attr("type") == "pci" || d.Attr("type") == "mdev"
+	case "input":
+		return d.Attr("bus") == "virtio"
 	case "controller":
 		m := d.Attr("model")
 		return d.Attr("type") == "scsi" && (m == "virtio-scsi" || m == "") || d.Attr("type") == "virtio-serial"

@@ -106,3 +106,59 @@ func TestBootOrderReplacesBootKinds(t *testing.T) {
 		t.Errorf("libvirt refuses both:\n%s", next)
 	}
 }
+
+func TestWhatTakesARootPort(t *testing.T) {
+	for text, want := range map[string]bool{
+		`<hostdev mode='subsystem' type='pci'/>`:                                 true,
+		`<hostdev mode='subsystem' type='mdev'/>`:                                true,
+		`<hostdev mode='subsystem' type='usb'/>`:                                 false,
+		`<input type='tablet' bus='virtio'/>`:                                    true,
+		`<input type='tablet' bus='usb'/>`:                                       false,
+		`<rng model='virtio'/>`:                                                  true,
+		`<rng model='virtio-transitional'/>`:                                     false,
+		`<disk model='virtio-transitional'><target bus='virtio'/></disk>`:        false,
+		`<interface type='user'><model type='virtio-transitional'/></interface>`: false,
+		`<interface type='hostdev'/>`:                                            true,
+		`<vsock model='virtio-transitional'/>`:                                   false,
+	} {
+		d, err := Parse(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := takesRootPort(d); got != want {
+			t.Errorf("%s: %v, want %v", text, got, want)
+		}
+	}
+}
+
+// TestOldPlacesAreLeft: a device that changes its bus, or is given an address of another kind, keeps nothing of the old.
+func TestOldPlacesAreLeft(t *testing.T) {
+	for name, tt := range map[string]struct{ have, want, address string }{
+		"an input's bus": {`<input type='tablet' bus='usb'><alias name='ua-t'/><address type='usb' bus='0' port='1'/></input>`,
+			`<input type='tablet' bus='virtio'><alias name='ua-t'/></input>`, ""},
+		"an input that stays": {`<input type='tablet' bus='usb'><alias name='ua-t'/><address type='usb' bus='0' port='1'/></input>`,
+			`<input type='tablet' bus='usb'><alias name='ua-t'/></input>`, "<address type='usb' bus='0' port='1'/>"},
+		"a given address": {`<disk><target dev='sda' bus='sata'/><alias name='ua-t'/><address type='drive' controller='0' unit='0'/></disk>`,
+			`<disk><target bus='virtio'/><alias name='ua-t'/><address type='pci' bus='0x02'/></disk>`, "<address type='pci' bus='0x02'/>"},
+		"another address": {`<disk><target dev='vda' bus='virtio'/><alias name='ua-t'/><address type='pci' bus='0x01' slot='0x00'/></disk>`,
+			`<disk><target bus='virtio'/><alias name='ua-t'/><address type='pci' bus='0x02'/></disk>`, "<address type='pci' bus='0x02' slot='0x00'/>"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			parse := func(device string) *Element {
+				e, err := Parse("<domain><devices>" + device + "</devices></domain>")
+				if err != nil {
+					t.Fatal(err)
+				}
+				return e
+			}
+			next, _ := Converge(parse(tt.have), parse(tt.want), nil)
+			got := ""
+			if a := next.Child("devices").Children[0].Child("address"); a != nil {
+				got = strings.TrimSpace(a.String())
+			}
+			if got != tt.address {
+				t.Errorf("the address is %q, want %q", got, tt.address)
+			}
+		})
+	}
+}

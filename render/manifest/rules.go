@@ -23,6 +23,21 @@ func typeEnums() map[reflect.Type]*enum {
 		// KubeVirt's documentation of DiskTarget and of Disk.
 		reflect.TypeFor[kubevirt.DiskBus]():     {values: []string{"virtio", "sata", "scsi", "usb"}},
 		reflect.TypeFor[kubevirt.DriverCache](): {values: []string{"none", "writethrough", "writeback"}},
+		reflect.TypeFor[kubevirt.DriverIO]():    {values: []string{"native", "threads", "default"}},
+		reflect.TypeFor[kubevirt.TrayState]():   {values: []string{"open", "closed"}},
+		// What libvirt's formatdomain page has for these; KubeVirt has no more.
+		reflect.TypeFor[kubevirt.DiskErrorPolicy](): {values: []string{"stop", "ignore", "report", "enospace"}},
+		reflect.TypeFor[kubevirt.IOThreadsPolicy](): {values: []string{"shared", "auto", "supplementalPool"}},
+		reflect.TypeFor[kubevirt.InterfaceState]():  {values: []string{"up", "down", "absent"}},
+		reflect.TypeFor[kubevirt.InputType]():       {values: []string{"tablet", "keyboard"}},
+		reflect.TypeFor[kubevirt.InputBus]():        {values: []string{"usb", "virtio"}},
+		reflect.TypeFor[kubevirt.WatchdogAction]():  {values: []string{"poweroff", "reset", "shutdown"}},
+		// The third needs libvirt 9.1.
+		reflect.TypeFor[kubevirt.PanicDeviceModel](): {values: []string{"hyperv", "isa"}, later: []string{"pvpanic"}},
+		reflect.TypeFor[kubevirt.HPETTickPolicy]():   {values: []string{"delay", "catchup", "merge", "discard"}},
+		reflect.TypeFor[kubevirt.PITTickPolicy]():    {values: []string{"delay", "catchup", "discard"}},
+		reflect.TypeFor[kubevirt.RTCTickPolicy]():    {values: []string{"delay", "catchup"}},
+		reflect.TypeFor[kubevirt.RTCTimerTrack]():    {values: []string{"guest", "wall"}},
 	}
 }
 
@@ -46,21 +61,29 @@ func fieldEnums() map[owned]*enum {
 		// KubeVirt's documentation of Interface.
 		{reflect.TypeFor[Interface](), "model"}: {values: []string{
 			"virtio", "e1000", "e1000e", "igb", "ne2k_pci", "pcnet", "rtl8139"}},
+		{reflect.TypeFor[InstanceSpec](), "architecture"}: {values: []string{"amd64"}, later: []string{"arm64", "s390x", "ppc64le"}},
+		// libvirt's policies of a CPU's features; KubeVirt's documentation has the same.
+		{reflect.TypeFor[kubevirt.CPUFeature](), "policy"}: {values: []string{"force", "require", "optional", "disable", "forbid"}},
+		{reflect.TypeFor[kubevirt.SoundDevice](), "model"}: {values: []string{"ich9", "ac97"}},
+		{reflect.TypeFor[kubevirt.VideoDevice](), "type"}:  {values: []string{"virtio", "vga", "bochs", "cirrus", "ramfb"}},
 	}
 }
 
 // minimums are the least values of numbers.
 func minimums() map[owned]int64 {
 	return map[owned]int64{
-		{reflect.TypeFor[RunStateSpec](), "run"}:                           1,
-		{reflect.TypeFor[GroupSpec](), "run"}:                              1,
-		{reflect.TypeFor[kubevirt.CPU](), "cores"}:                         1,
-		{reflect.TypeFor[kubevirt.CPU](), "sockets"}:                       1,
-		{reflect.TypeFor[kubevirt.CPU](), "threads"}:                       1,
-		{reflect.TypeFor[kubevirt.Disk](), "bootOrder"}:                    1,
-		{reflect.TypeFor[Interface](), "bootOrder"}:                        1,
-		{reflect.TypeFor[kubevirt.FeatureSpinlocks](), "spinlocks"}:        4095, // libvirt's least value of retries
-		{reflect.TypeFor[InstanceSpec](), "terminationGracePeriodSeconds"}: 0,
+		{reflect.TypeFor[RunStateSpec](), "run"}:                                   1,
+		{reflect.TypeFor[GroupSpec](), "run"}:                                      1,
+		{reflect.TypeFor[kubevirt.CPU](), "cores"}:                                 1,
+		{reflect.TypeFor[kubevirt.CPU](), "sockets"}:                               1,
+		{reflect.TypeFor[kubevirt.CPU](), "threads"}:                               1,
+		{reflect.TypeFor[kubevirt.CPU](), "maxSockets"}:                            1,
+		{reflect.TypeFor[Interface](), "acpiIndex"}:                                1,
+		{reflect.TypeFor[kubevirt.DiskIOThreads](), "supplementalPoolThreadCount"}: 1,
+		{reflect.TypeFor[kubevirt.Disk](), "bootOrder"}:                            1,
+		{reflect.TypeFor[Interface](), "bootOrder"}:                                1,
+		{reflect.TypeFor[kubevirt.FeatureSpinlocks](), "spinlocks"}:                4095, // libvirt's least value of retries
+		{reflect.TypeFor[InstanceSpec](), "terminationGracePeriodSeconds"}:         0,
 	}
 }
 

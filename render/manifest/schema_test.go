@@ -34,17 +34,14 @@ func TestSupportedRows(t *testing.T) {
 // TestAdviceRows holds the other tables to fields that are there, or are not.
 func TestAdviceRows(t *testing.T) {
 	spec := reflect.TypeFor[kubevirt.VirtualMachineInstanceSpec]()
-	for path := range instead() {
-		typ := spec
-		for name := range strings.SplitSeq(path, ".") {
-			f, ok := jsonField(typ, name)
-			if !ok {
-				t.Fatalf("instead: KubeVirt has no %s", path)
+	for table, paths := range map[string]map[string]string{"instead": instead(), "Ignored": Ignored()} {
+		for path := range paths {
+			if !kubevirtHas(spec, path) {
+				t.Errorf("%s: KubeVirt has no %s", table, path)
 			}
-			typ = f.Type
-		}
-		if (support{rows: Supported()}).covers(path) {
-			t.Errorf("instead: %s is supported", path)
+			if (support{rows: Supported()}).covers(path) {
+				t.Errorf("%s: %s is supported", table, path)
+			}
 		}
 	}
 	for _, table := range []map[owned]bool{keys(fieldEnums()), keys(minimums())} {
@@ -71,6 +68,19 @@ func keys[V any](m map[owned]V) map[owned]bool {
 		out[k] = true
 	}
 	return out
+}
+
+func kubevirtHas(t reflect.Type, path string) bool {
+	for name := range strings.SplitSeq(path, ".") {
+		f, ok := jsonField(t, strings.TrimSuffix(name, "[]"))
+		if !ok {
+			return false
+		}
+		if t = f.Type; t.Kind() == reflect.Slice {
+			t = t.Elem()
+		}
+	}
+	return true
 }
 
 func jsonField(t reflect.Type, name string) (reflect.StructField, bool) {
