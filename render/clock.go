@@ -16,6 +16,8 @@ func clock(domain *domxml.Element, k *kubevirt.Clock) {
 	}
 	e := domain.Append(domxml.New("clock", "offset", "utc"))
 	switch {
+	case k.Timezone != nil && *k.Timezone == "Local":
+		e.SetAttr("offset", "localtime") // the host's zone, as Go and so KubeVirt name it
 	case k.Timezone != nil:
 		e.SetAttr("offset", "timezone")
 		e.SetAttr("timezone", string(*k.Timezone))

@@ -16,8 +16,8 @@ var choices = map[string][]string{
 	"disks":      {"disk", "cdrom", "lun"},
 	"interfaces": {"bridge", "masquerade", "sriov", "macvtap"},
 	"bootloader": {"bios", "efi"},
-	"image":      {"path", "container"},
 	"clock":      {"utc", "timezone"},
+	"image":      {"path", "container"},
 	"":           {"domainXML", "domainXMLFrom"},
 }
 

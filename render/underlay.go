@@ -109,10 +109,12 @@ func attached(tree manifest.Tree) manifest.Tree {
 	return out
 }
 
-// kubevirtDefaults are KubeVirt's where they are not ours: disks are on SATA.
+// kubevirtDefaults are KubeVirt's where they are not ours: disks are on SATA, and there is a screen.
 func kubevirtDefaults(tree manifest.Tree) manifest.Tree {
 	domain, _ := tree["domain"].(map[string]any)
 	devices, _ := domain["devices"].(map[string]any)
+	// A machine has a screen unless it says that it has none.
+	defaults := map[string]any{"autoattachGraphicsDevice": true}
 	disks, _ := devices["disks"].([]any)
 	var out []any
 	for _, d := range disks {
@@ -125,8 +127,8 @@ func kubevirtDefaults(tree manifest.Tree) manifest.Tree {
 		}
 		out = append(out, map[string]any{"name": nameOf(d), kind: map[string]any{"bus": "sata"}})
 	}
-	if len(out) == 0 {
-		return nil
+	if len(out) > 0 {
+		defaults["disks"] = out
 	}
-	return manifest.Tree{"domain": map[string]any{"devices": map[string]any{"disks": out}}}
+	return manifest.Tree{"domain": map[string]any{"devices": defaults}}
 }
