@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/gitvirt/gitvirt/render/manifest"
+	"github.com/gitvirt/gitvirt/render/preference"
 )
 
 // allocation is which machine of a host has which of the host's devices.
@@ -12,6 +13,9 @@ type allocation struct {
 	given map[string]map[string]manifest.HostDevice
 	// short says for a machine's device why it has none.
 	short map[string]map[string]string
+	// cpus are the host's CPUs that a machine has to itself; noCPUs says why it has none.
+	cpus   map[string][]int
+	noCPUs map[string]string
 }
 
 // wish is a device that a machine wants: its name there, and that of the Host's list.
@@ -36,17 +40,37 @@ func wishes(tree manifest.Tree) []wish {
 	return out
 }
 
+// pinned is how many of the host's CPUs a merged spec wants to itself: one for each vCPU, and one for QEMU's own threads
+// if it says so.
+func pinned(tree manifest.Tree) int {
+	domain, _ := tree["domain"].(map[string]any)
+	cpu, _ := domain["cpu"].(map[string]any)
+	if cpu["dedicatedCpuPlacement"] != true {
+		return 0
+	}
+	n := max(int(preference.VCPUs(tree)), 1)
+	if cpu["isolateEmulatorThread"] == true {
+		n++
+	}
+	return n
+}
+
 // allocated is who has which of a host's devices: those that are given to a machine by name go first, and then machines
 // take what is free, in the order of their names.
 func (p *Placement) allocated(host string) allocation {
 	if a, ok := p.devices[host]; ok {
 		return a
 	}
-	a := allocation{given: map[string]map[string]manifest.HostDevice{}, short: map[string]map[string]string{}}
+	a := allocation{given: map[string]map[string]manifest.HostDevice{}, short: map[string]map[string]string{},
+		cpus: map[string][]int{}, noCPUs: map[string]string{}}
 	p.devices[host] = a
 	doc := p.set.Hosts[host]
-	if doc == nil || len(doc.Spec.Devices) == 0 {
+	if doc == nil || len(doc.Spec.Devices) == 0 && doc.Spec.DedicatedCPUs == "" {
 		return a
+	}
+	var cpus []int
+	if doc.Spec.DedicatedCPUs != "" {
+		cpus, _ = manifest.CPUList(doc.Spec.DedicatedCPUs) // it was checked when it was read
 	}
 	free := map[string][]manifest.HostDevice{}
 	for name, list := range doc.Spec.Devices {
@@ -57,7 +81,14 @@ func (p *Placement) allocated(host string) allocation {
 		if m.Run.Spec.Host != host {
 			continue
 		}
-		tree, _ := merged(p.documents(m))
+		in := p.documents(m)
+		tree, _ := merged(in)
+		tree, _ = underlay(in, tree)
+		if n := pinned(tree); n > len(cpus) {
+			a.noCPUs[m.Run.Metadata.Name] = fmt.Sprintf("%s wants %d CPUs of the host to itself, and %d are free of those that the Host %s (%s:%d) has for that", m.Run.Metadata.Name, n, len(cpus), host, doc.At.File, doc.At.Line)
+		} else if n > 0 {
+			a.cpus[m.Run.Metadata.Name], cpus = cpus[:n:n], cpus[n:]
+		}
 		for _, w := range wishes(tree) {
 			if _, known := doc.Spec.Devices[w.device]; !known {
 				continue // it is said where the device is rendered

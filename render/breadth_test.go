@@ -54,6 +54,8 @@ var examples = map[string][]string{
 	"domain.clock.timezone":                                         {`domain: {clock: {timezone: Europe/Berlin}}`},
 	"domain.clock.utc.offsetSeconds":                                {`domain: {clock: {utc: {}}}`, `domain: {clock: {utc: {offsetSeconds: 60}}}`},
 	"domain.cpu.cores":                                              {`domain: {cpu: {cores: 4}}`},
+	"domain.cpu.dedicatedCpuPlacement":                              {`domain: {cpu: {dedicatedCpuPlacement: true}}`},
+	"domain.cpu.isolateEmulatorThread":                              {`domain: {cpu: {dedicatedCpuPlacement: true}}`, `domain: {cpu: {dedicatedCpuPlacement: true, isolateEmulatorThread: true}}`},
 	"domain.cpu.features[].name":                                    {`domain: {cpu: {features: [{name: vmx}]}}`},
 	"domain.cpu.features[].policy":                                  {`domain: {cpu: {features: [{name: vmx}]}}`, `domain: {cpu: {features: [{name: vmx, policy: forbid}]}}`},
 	"domain.cpu.maxSockets":                                         {`domain: {cpu: {maxSockets: 4}}`},
@@ -235,7 +237,7 @@ func machine(t *testing.T, says string) *render.Instance {
 		"\n---\napiVersion: gitvirt.io/v1alpha1\nkind: VirtualMachineInstanceConfig\nmetadata: {name: m}\nspec:\n  flavour: base\n  template:\n    spec:\n      " + says + "\n"
 	own := func(string) ([]byte, bool) { return []byte("<domain><title>t</title></domain>"), true }
 	set := manifest.Collect([]manifest.File{manifest.Read("m.yaml", []byte(text))}, own)
-	in := render.Input{Config: set.Configs["m"], Flavour: set.Flavours["base"], RunState: &manifest.RunState{}, Text: own,
+	in := render.Input{Config: set.Configs["m"], Flavour: set.Flavours["base"], RunState: &manifest.RunState{}, CPUs: []int{2, 3, 4, 5, 6, 7, 8, 9, 10}, Text: own,
 		Devices: map[string]manifest.HostDevice{"gpu": {PCI: "0000:01:00.0"}, "usb": {USB: "1a86:7523"},
 			"vgpu": {MDev: "6a1a24a1-4061-4607-8bf4-a3963d0c5895"}}}
 	if len(set.Problems) > 0 {

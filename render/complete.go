@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -11,6 +12,7 @@ import (
 
 	"github.com/gitvirt/gitvirt/render/domxml"
 	"github.com/gitvirt/gitvirt/render/manifest"
+	"github.com/gitvirt/gitvirt/render/preference"
 )
 
 // Input is the documents of one instance.
@@ -28,6 +30,9 @@ type Input struct {
 	// Devices are the host's that the machine has, by the names that they have in it; Short says why it has not got one.
 	Devices map[string]manifest.HostDevice
 	Short   map[string]string
+	// CPUs are the host's that the machine has to itself, in the order of its vCPUs; NoCPUs says why it has not got them.
+	CPUs   []int
+	NoCPUs string
 	// Text returns a file of the revision; ok is false when there is none.
 	Text func(path string) (text []byte, ok bool)
 }
@@ -57,7 +62,11 @@ func Complete(in Input, o Options) (*Instance, []manifest.Problem) {
 	}
 	tree, problems := merged(in)
 	problem := func(field, message string) {
-		field = c.Written.Spec + "." + field
+		if field == osAnnotation {
+			field = strings.TrimSuffix(c.Written.Spec, "spec") + "metadata.annotations[" + osAnnotation + "]"
+		} else {
+			field = c.Written.Spec + "." + field
+		}
 		if slices.ContainsFunc(problems, func(p manifest.Problem) bool { return p.Field == field }) {
 			return // one problem of a field is enough to mend it by
 		}
@@ -95,6 +104,20 @@ func Complete(in Input, o Options) (*Instance, []manifest.Problem) {
 	fill(spec, o.Fleet, r.Metadata.Name)
 	for _, p := range manifest.Validate(spec) {
 		problem(p.Field, p.Message)
+	}
+	if in.Preference != nil {
+		cpu := spec.Domain.CPU
+		memory := (*manifest.Quantity)(nil)
+		if spec.Domain.Memory != nil {
+			memory = spec.Domain.Memory.Guest
+		}
+		for _, p := range preference.Requirements(&in.Preference.Spec, cpu.Sockets*cpu.Cores*cpu.Threads, memory) {
+			problem(p.Field, p.Message)
+		}
+		maps.Copy(annotations, in.Preference.Spec.Annotations)
+	}
+	if in.Instancetype != nil {
+		maps.Copy(annotations, in.Instancetype.Spec.Annotations)
 	}
 	if (spec.Domain.Memory == nil || spec.Domain.Memory.Guest == nil) && own.Child("memory") == nil {
 		problem("domain.memory.guest", "is missing: say how much memory the guest has, here, in a flavour or in domainXML")

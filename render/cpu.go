@@ -1,6 +1,9 @@
 package render
 
 import (
+	"errors"
+	"strconv"
+
 	kubevirt "kubevirt.io/api/core/v1"
 
 	"github.com/gitvirt/gitvirt/render/domxml"
@@ -18,6 +21,33 @@ func vcpu(domain *domxml.Element, cpu *kubevirt.CPU) {
 // mostCPUs is how many virtual CPUs the guest can come to have.
 func mostCPUs(cpu *kubevirt.CPU) uint32 {
 	return max(cpu.Sockets, cpu.MaxSockets) * cpu.Cores * cpu.Threads
+}
+
+// pin is <cputune>: the host's CPUs that a machine has to itself, which are the host's word.
+func (b *builder) pin(domain *domxml.Element) {
+	cpu := b.spec.CPU
+	if !cpu.DedicatedCPUPlacement {
+		if cpu.IsolateEmulatorThread {
+			b.problem("domain.cpu.isolateEmulatorThread", errors.New("goes with dedicatedCpuPlacement: say that too, or take it out"))
+		}
+		return
+	}
+	vcpus := int(cpu.Sockets * cpu.Cores * cpu.Threads)
+	switch {
+	case b.input.NoCPUs != "":
+		b.problem("domain.cpu.dedicatedCpuPlacement", errors.New(b.input.NoCPUs+": add to spec.dedicatedCPUs of the Host"))
+		return
+	case len(b.input.CPUs) < vcpus:
+		b.problem("domain.cpu.dedicatedCpuPlacement", errors.New("no Host says which of its CPUs machines may have to themselves: add spec.dedicatedCPUs to the Host"))
+		return
+	}
+	tune := domain.Append(domxml.New("cputune"))
+	for n, on := range b.input.CPUs[:vcpus] {
+		tune.Append(domxml.New("vcpupin", "vcpu", strconv.Itoa(n), "cpuset", strconv.Itoa(on)))
+	}
+	if cpu.IsolateEmulatorThread {
+		tune.Append(domxml.New("emulatorpin", "cpuset", strconv.Itoa(b.input.CPUs[vcpus])))
+	}
 }
 
 // processor is <cpu>. A guest under KVM sees the host's CPU unless it says otherwise, as in KubeVirt; an emulated one has

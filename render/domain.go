@@ -42,6 +42,7 @@ func domainOf(i *Instance, in Input, o Options, detailed bool) (*domxml.Element,
 	b.firmware(domain)
 	features(domain, spec.Features)
 	processor(domain, spec.CPU, o.DomainType)
+	b.pin(domain)
 	clock(domain, spec.Clock)
 	b.devices(domain.Append(domxml.New("devices")))
 	return domain, b.problems

@@ -1,6 +1,7 @@
 package render
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 
@@ -61,7 +62,7 @@ func (p *Placement) Made(m Placed) []any {
 	for _, name := range slices.Sorted(maps.Keys(in.Short)) {
 		made = append(made, name, in.Short[name])
 	}
-	return made
+	return append(made, fmt.Sprint(in.CPUs), in.NoCPUs)
 }
 
 // documents are those of a machine.
@@ -99,7 +100,8 @@ func (p *Placement) input(m Placed) Input {
 		}
 	}
 	of := p.allocated(m.Run.Spec.Host)
-	in.Devices, in.Short = of.given[m.Run.Metadata.Name], of.short[m.Run.Metadata.Name]
+	name := m.Run.Metadata.Name
+	in.Devices, in.Short, in.CPUs, in.NoCPUs = of.given[name], of.short[name], of.cpus[name], of.noCPUs[name]
 	return in
 }
 

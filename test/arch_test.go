@@ -24,6 +24,7 @@ var layers = []layer{
 	{"render/manifest/...", nil},
 	{"render/domxml/...", nil},
 	{"render/metadata", []string{"render/domxml"}},
+	{"render/preference", []string{"render/manifest"}},
 	{"render/...", nil},
 	{"source/...", nil},
 	{"runner/sandbox/...", nil},

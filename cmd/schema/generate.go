@@ -52,6 +52,9 @@ func generate(root string) (map[string][]byte, error) {
 	if files[referenceFolder+"/"+schema.TemplatePage+".md"], err = schema.ReferenceOfTemplate(docs); err != nil {
 		return nil, err
 	}
+	if files[referenceFolder+"/os.md"], err = referenceOfSystems(); err != nil {
+		return nil, err
+	}
 	return files, nil
 }
 

@@ -81,6 +81,9 @@ type HostSpec struct {
 	StorageClasses map[string]StorageClass `json:"storageClasses,omitempty"`
 	// Claims are the volumes that claims (and data volumes) of these names stand for.
 	Claims map[string]VolumeSource `json:"claims,omitempty"`
+	// DedicatedCPUs are the CPUs of the host that machines with dedicatedCpuPlacement get to themselves, as a list such as
+	// 2-7,10. Machines take them in the order of their own names.
+	DedicatedCPUs string `json:"dedicatedCPUs,omitempty"`
 	// Devices are the host's devices, by the deviceName of hostDevices and gpus. Machines take them in the order of their
 	// own names.
 	Devices map[string][]HostDevice `json:"devices,omitempty"`

@@ -92,6 +92,11 @@ func (h *Host) check(c *checker) {
 		}
 		sc.volumeSource(at, v)
 	}
+	if h.Spec.DedicatedCPUs != "" {
+		if _, err := CPUList(h.Spec.DedicatedCPUs); err != nil {
+			sc.add("spec.dedicatedCPUs", err.Error())
+		}
+	}
 	for _, name := range slices.Sorted(maps.Keys(h.Spec.Devices)) {
 		for i, d := range h.Spec.Devices[name] {
 			sc.hostDevice(joinField("spec", fieldPath{{key: "devices"}, {key: name}, {index: i}}.String()), d)

@@ -16,6 +16,7 @@ type header struct {
 	findings []finding
 	foreign  bool   // nothing says that the document is meant for gitvirt
 	cluster  string // the kind of a foreign document that is an object of a Kubernetes cluster
+	written  string // the kind of one that only a cluster with KubeVirt can have
 }
 
 func (h *header) report(n *yaml.Node, field, message string) {
@@ -82,6 +83,7 @@ func (h *header) find(root *yaml.Node, api, name string, apiAt, kindAt *yaml.Nod
 		h.report(apiAt, "apiVersion", quoted(api)+" is not known; write apiVersion: "+APIVersion)
 		h.kindFault(root, kindAt, name)
 	case group == groupKubeVirt || strings.HasSuffix(group, "."+groupKubeVirt) && group != groupImporter:
+		h.written = name
 		h.report(kindAt, "kind", quoted(name)+" is something that only a cluster with KubeVirt has; take it out, or name its file in .gitvirtignore")
 	case api == "" && name != "" && suggest(name, ownKinds()) != "":
 		h.kindFault(root, kindAt, name)

@@ -128,7 +128,7 @@ func (r *reader) read() (foreign *Problem) {
 			docs = r.decode(h, mapping, &w)
 		}
 	}
-	kindName := ""
+	kindName := h.written
 	if h.kind != nil {
 		kindName = h.kind.name
 	}

@@ -24,6 +24,8 @@ func Supported() []string {
 		"domain.clock.timezone",
 		"domain.clock.utc.offsetSeconds",
 		"domain.cpu.cores",
+		"domain.cpu.dedicatedCpuPlacement",
+		"domain.cpu.isolateEmulatorThread",
 		"domain.cpu.features[].name",
 		"domain.cpu.features[].policy",
 		"domain.cpu.maxSockets",

@@ -50,8 +50,6 @@ func instead() map[string]string {
 		"accessCredentials":                            "is not supported; say it in the user data of cloudInitNoCloud",
 		"resourceClaims":                               cluster,
 		"startStrategy":                                "is not supported; say state: Paused in the RunState",
-		"domain.cpu.dedicatedCpuPlacement":             pinning,
-		"domain.cpu.isolateEmulatorThread":             pinning,
 		"domain.cpu.realtime":                          pinning,
 		"domain.cpu.numa":                              "is not supported: it needs to know the host's NUMA cells; say <numatune> and <cpu><numa> in domainXML",
 		"domain.firmware.acpi":                         "is not supported: its tables are secrets of a Kubernetes cluster; say <os><acpi><table type='slic'> in domainXML",

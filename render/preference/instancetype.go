@@ -17,7 +17,7 @@ import (
 func Instancetype(tree manifest.Tree, t *v1beta1.VirtualMachineInstancetypeSpec, p *manifest.PreferenceSpec) (manifest.Tree, []manifest.FieldProblem) {
 	c := contradicted{tree: tree}
 	cpu := map[string]any{}
-	if said := vcpus(tree); said > 0 {
+	if said := VCPUs(tree); said > 0 {
 		if said != uint64(t.CPU.Guest) {
 			c.add("domain.cpu", fmt.Sprintf("%d vCPUs", said), fmt.Sprintf("%d", t.CPU.Guest))
 		}
@@ -129,6 +129,9 @@ func same(a, b any) bool {
 func brief(v any) string {
 	switch v.(type) {
 	case map[string]any, []any:
+		if text, err := json.Marshal(v); err == nil && len(text) < 80 {
+			return string(text)
+		}
 		return "something else"
 	}
 	return fmt.Sprint(v)

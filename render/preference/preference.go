@@ -86,10 +86,9 @@ func Preference(tree manifest.Tree, p *manifest.PreferenceSpec) manifest.Tree {
 	}
 	devices, _ := said["devices"].(map[string]any)
 	listed := map[string][]any{
-		"disks":        each(tree, "disks", func(d map[string]any) map[string]any { return disk(d, devices) }),
-		"interfaces":   each(tree, "interfaces", func(d map[string]any) map[string]any { return nic(d, devices) }),
-		"inputs":       each(tree, "inputs", func(d map[string]any) map[string]any { return input(devices) }),
-
+		"disks":      each(tree, "disks", func(d map[string]any) map[string]any { return disk(d, devices) }),
+		"interfaces": each(tree, "interfaces", func(d map[string]any) map[string]any { return nic(d, devices) }),
+		"inputs":     each(tree, "inputs", func(d map[string]any) map[string]any { return input(devices) }),
 	}
 	for list, items := range listed {
 		if len(items) > 0 {
@@ -188,11 +187,12 @@ func input(preferred map[string]any) map[string]any {
 }
 
 // Requirements are what a machine, completed, lacks of what a preference demands.
-func Requirements(p *manifest.PreferenceSpec, cpus uint64, memory *resource.Quantity, architecture string) []manifest.FieldProblem {
+func Requirements(p *manifest.PreferenceSpec, cpus uint32, memory *resource.Quantity) []manifest.FieldProblem {
+	const architecture = "amd64" // there is no other yet
 	var problems []manifest.FieldProblem
 	wants := p.PreferredArchitecture
 	if r := p.Requirements; r != nil {
-		if r.CPU != nil && cpus < uint64(r.CPU.Guest) {
+		if r.CPU != nil && cpus < r.CPU.Guest {
 			problems = append(problems, manifest.FieldProblem{Field: "domain.cpu", Message: fmt.Sprintf("the machine has %d vCPUs, and its preference demands %d", cpus, r.CPU.Guest)})
 		}
 		if r.Memory != nil && (memory == nil || memory.Cmp(r.Memory.Guest) < 0) {
@@ -218,4 +218,3 @@ func sortProblems(p []manifest.FieldProblem) {
 		return cmp.Or(cmp.Compare(a.Field, b.Field), cmp.Compare(a.Message, b.Message))
 	})
 }
-

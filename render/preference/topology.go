@@ -8,8 +8,8 @@ import (
 	"github.com/gitvirt/gitvirt/render/manifest"
 )
 
-// vcpus is how many a machine says; 0 when it says none of sockets, cores and threads.
-func vcpus(tree manifest.Tree) uint64 {
+// VCPUs is how many a machine says; 0 when it says none of sockets, cores and threads.
+func VCPUs(tree manifest.Tree) uint64 {
 	cpu := object(tree, "domain.cpu")
 	product, said := uint64(1), false
 	for _, name := range []string{"sockets", "cores", "threads"} {
