@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -37,6 +38,7 @@ type host struct {
 	clone   string
 	state   string
 	listen  string
+	flags   []string // for every command, beside the usual ones
 	log     *syncBuffer
 }
 
@@ -154,9 +156,9 @@ func (h *host) commit(message string, documents ...string) string {
 
 // command is a gitvirt command about this host.
 func (h *host) command(name string, args ...string) *exec.Cmd {
-	c := exec.Command(h.binary, append([]string{name, "--repo", h.bare, "--host", "kvm1", "--libvirt", h.proxy.URI(), "--domain-type", "qemu",
+	c := exec.Command(h.binary, slices.Concat([]string{name, "--repo", h.bare, "--host", "kvm1", "--libvirt", h.proxy.URI(), "--domain-type", "qemu",
 		"--state-dir", h.state, "--interval", "1h", "--listen", h.listen,
-		"--libvirt-config-dir", h.sandbox.ConfigDir(), "--libvirt-state-dir", h.sandbox.StateDir()}, args...)...)
+		"--libvirt-config-dir", h.sandbox.ConfigDir(), "--libvirt-state-dir", h.sandbox.StateDir()}, h.flags, args)...)
 	return c
 }
 
