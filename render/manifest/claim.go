@@ -18,11 +18,7 @@ type ClaimSpec struct {
 		Requests map[string]Quantity `json:"requests,omitempty"`
 		Limits   map[string]Quantity `json:"limits,omitempty"`
 	} `json:"resources,omitempty"`
-	AccessModes []string `json:"accessModes,omitempty"`
-	VolumeMode  string   `json:"volumeMode,omitempty"`
-	VolumeName  string   `json:"volumeName,omitempty"`
-	Selector    any      `json:"selector,omitempty"`
-	DataSource  any      `json:"dataSource,omitempty"`
+	DataSource any `json:"dataSource,omitempty"`
 
 	DataSourceRef any `json:"dataSourceRef,omitempty"`
 }
@@ -34,10 +30,7 @@ type DataVolumeSpec struct {
 	// Source has one key, which says what kind it is of.
 	Source map[string]any `json:"source,omitempty"`
 
-	SourceRef         any    `json:"sourceRef,omitempty"`
-	ContentType       string `json:"contentType,omitempty"`
-	Preallocation     *bool  `json:"preallocation,omitempty"`
-	PriorityClassName string `json:"priorityClassName,omitempty"`
+	SourceRef any `json:"sourceRef,omitempty"`
 }
 
 // claim is what the spec asks for.

@@ -294,17 +294,20 @@ func (c *checker) matcher(at, name, infer string) {
 func (m *virtualMachine) check(c *checker) {
 	c.foreignMeta("metadata", m.Metadata)
 	c.machine("spec", &m.Spec)
+	c.instance("spec.template.metadata", m.Spec.Template.Metadata)
 	c.foreignSpec("spec.template.spec", m.Spec.Template.Spec)
 }
 
 func (m *virtualMachineInstance) check(c *checker) {
 	c.foreignMeta("metadata", m.Metadata)
+	c.instance("metadata", m.Metadata)
 	c.foreignSpec("spec", m.Spec)
 }
 
 func (m *replicaSet) check(c *checker) {
 	c.foreignMeta("metadata", m.Metadata)
 	c.replicas("spec.replicas", m.Spec.Replicas)
+	c.instance("spec.template.metadata", m.Spec.Template.Metadata)
 	c.foreignSpec("spec.template.spec", m.Spec.Template.Spec)
 }
 
@@ -312,6 +315,7 @@ func (m *pool) check(c *checker) {
 	c.foreignMeta("metadata", m.Metadata)
 	c.replicas("spec.replicas", m.Spec.Replicas)
 	c.machine("spec.virtualMachineTemplate.spec", &m.Spec.Template.Spec)
+	c.instance("spec.virtualMachineTemplate.spec.template.metadata", m.Spec.Template.Spec.Template.Metadata)
 	c.foreignSpec("spec.virtualMachineTemplate.spec.template.spec", m.Spec.Template.Spec.Template.Spec)
 }
 
@@ -333,6 +337,17 @@ func (m *dataVolume) check(c *checker)            { c.foreignMeta("metadata", m.
 func (c *checker) foreignMeta(at string, m foreignMeta) {
 	if m.Name == "" {
 		c.add(joinField(at, "name"), "is missing; say a name")
+	}
+}
+
+// hooks are annotations by which KubeVirt lets other programs change a domain.
+const hooks = "hooks.kubevirt.io/hookSidecars"
+
+// instance checks the metadata that an instance gets.
+func (c *checker) instance(at string, m foreignMeta) {
+	if _, ok := m.Annotations[hooks]; ok {
+		c.warn(joinField(at, fieldPath{{key: "annotations"}, {key: hooks}}.String()),
+			"has no effect: hook sidecars are not run; say in domainXML what they would change")
 	}
 }
 

@@ -7,6 +7,11 @@ import (
 // checker collects the problems of one document's values.
 type checker struct {
 	problems []FieldProblem
+	warnings []FieldProblem // what is said and has no effect
+}
+
+func (c *checker) warn(field, message string) {
+	c.warnings = append(c.warnings, FieldProblem{field, message})
 }
 
 func (c *checker) add(field, message string) {

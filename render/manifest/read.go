@@ -194,6 +194,10 @@ func (r *reader) decode(h header, tree map[string]any, w *walker) []Document {
 		docs = append(docs, doc)
 	}
 	w.add(r.root, c.problems)
+	for _, p := range c.warnings {
+		line, column := locate(r.root, p.Field)
+		w.findings = append(w.findings, finding{FieldProblem: p, line: line, column: column, warning: true})
+	}
 	return docs
 }
 

@@ -157,6 +157,24 @@ func ignoredFields() map[owned]string {
 		out[owned{t, "selector"}] = "has no effect: members are known by their names"
 		out[owned{t, "paused"}] = cluster
 	}
+	for _, field := range []string{"accessModes", "volumeMode", "volumeName", "selector", "volumeAttributesClassName"} {
+		out[owned{reflect.TypeFor[ClaimSpec](), field}] = cluster
+	}
+	for _, field := range []string{"contentType", "preallocation", "priorityClassName", "checkpoints", "finalCheckpoint"} {
+		out[owned{reflect.TypeFor[DataVolumeSpec](), field}] = cluster
+	}
+	const pull = "has no effect: an image is fetched once, with what the docker configuration of the agent's user has for its registry"
+	out[owned{reflect.TypeFor[ContainerDisk](), "imagePullPolicy"}] = pull
+	out[owned{reflect.TypeFor[ContainerDisk](), "imagePullSecret"}] = pull
+	const ranges = "has no effect: the guest's addresses are given by the network that the Host says"
+	out[owned{reflect.TypeFor[PodNetwork](), "vmNetworkCIDR"}] = ranges
+	out[owned{reflect.TypeFor[PodNetwork](), "vmIPv6NetworkCIDR"}] = ranges
+	out[owned{reflect.TypeFor[MultusNetwork](), "default"}] = cluster
+	out[owned{reflect.TypeFor[HostDisk](), "shared"}] = "has no effect: say shareable in the disk"
+	const plugged = "has no effect: volumes are not taken from a running machine"
+	out[owned{reflect.TypeFor[PersistentVolumeClaim](), "hotpluggable"}] = plugged
+	out[owned{reflect.TypeFor[DataVolume](), "hotpluggable"}] = plugged
+	out[owned{reflect.TypeFor[PersistentVolumeClaim](), "readOnly"}] = "has no effect: say readonly in the disk"
 	for _, field := range []string{"nameGeneration", "scaleInStrategy", "updateStrategy", "autohealing"} {
 		out[owned{reflect.TypeFor[poolSpec](), field}] = cluster
 	}

@@ -97,19 +97,12 @@ type DirectNetwork struct {
 type UserNetwork struct{}
 
 // PodNetwork is KubeVirt's; its ranges of addresses are the cluster's business.
-type PodNetwork struct {
-	// VMNetworkCIDR is a range of a cluster's.
-	VMNetworkCIDR string `json:"vmNetworkCIDR,omitempty"`
-	// VMIPv6NetworkCIDR is a range of a cluster's.
-	VMIPv6NetworkCIDR string `json:"vmIPv6NetworkCIDR,omitempty"`
-}
+type PodNetwork struct{}
 
 // MultusNetwork names a NetworkAttachmentDefinition, as NAME or NAMESPACE/NAME.
 type MultusNetwork struct {
 	// NetworkName is its name, or its namespace and name.
 	NetworkName string `json:"networkName"`
-	// Default is a cluster's business.
-	Default bool `json:"default,omitempty"`
 }
 
 // Volume is what a disk of the same name holds; exactly one of its sources is set.
@@ -194,8 +187,6 @@ type HostDisk struct {
 	Type string `json:"type"`
 	// Capacity is the size in bytes of a file that is made.
 	Capacity *Quantity `json:"capacity,omitempty"`
-	// Shared is a cluster's word for a file that several machines have; the disk's shareable says it here.
-	Shared *bool `json:"shared,omitempty"`
 }
 
 // Block is a block device of the host.
@@ -229,7 +220,6 @@ type PersistentVolumeClaim struct {
 	// ReadOnly keeps the guest from writing to it.
 	ReadOnly bool `json:"readOnly,omitempty"`
 	// Hotpluggable is a cluster's business.
-	Hotpluggable bool `json:"hotpluggable,omitempty"`
 }
 
 // DataVolume names a data volume of a cluster.
@@ -237,7 +227,6 @@ type DataVolume struct {
 	// Name is the data volume's, for which a Host says what is meant.
 	Name string `json:"name"`
 	// Hotpluggable is a cluster's business.
-	Hotpluggable bool `json:"hotpluggable,omitempty"`
 }
 
 // Ephemeral is a claim below a layer of its own.
