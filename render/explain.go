@@ -69,6 +69,9 @@ func (in Input) runs(i *Instance) []Explained {
 		e := Explained{Field: field, Value: value, From: FromDefault}
 		if said {
 			e.from(from, h, at)
+			if from == FromGroup {
+				e.Name = in.Group.Name
+			}
 		}
 		out = append(out, e)
 	}

@@ -70,9 +70,13 @@ func merged(in Input) (manifest.Tree, []manifest.Problem) {
 			}
 		}
 	}
-	tree := manifest.Tree{}
-	for _, l := range all {
-		tree = mergeTrees(tree, l.tree)
+	// What a preset adds to a list comes behind what the config has in it: the first disk is the config's.
+	tree := in.Config.Spec.Template.Spec
+	for _, p := range in.Presets {
+		tree = fillTree(tree, p.Spec.Template)
+	}
+	if in.Flavour != nil {
+		tree = mergeTrees(in.Flavour.Spec, tree)
 	}
 	return tree, problems
 }
