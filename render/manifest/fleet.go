@@ -1,6 +1,9 @@
 package manifest
 
 import (
+	"encoding/json"
+	"maps"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -17,6 +20,18 @@ type PresetSpec struct {
 	Selector *metav1.LabelSelector `json:"selector,omitempty"`
 	// Template has been checked against InstanceSpec.
 	Template Tree `json:"-"`
+}
+
+// MarshalJSON puts the selector among the template's fields, as it is read.
+func (p PresetSpec) MarshalJSON() ([]byte, error) {
+	fields := maps.Clone(p.Template)
+	if fields == nil {
+		fields = Tree{}
+	}
+	if p.Selector != nil {
+		fields["selector"] = p.Selector
+	}
+	return json.Marshal(fields)
 }
 
 // Group is a VirtualMachineGroup: several machines of one config, NAME-0 to NAME-(replicas-1).
