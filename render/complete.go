@@ -194,7 +194,8 @@ func ownXML(in Input, spec *manifest.InstanceSpec) (*domxml.Element, string, err
 // digest is of everything that makes the machine what it is; the commit does not.
 func digest(i *Instance) string {
 	h := sha256.New()
-	fmt.Fprintf(h, "%s\n%s %s %s %d\n", i.Domain, i.Config, i.Flavour, i.DeletionPolicy, i.GraceSeconds)
+	h.Write([]byte(i.Domain.String()))
+	fmt.Fprintf(h, "\n%s %s %s %d\n", i.Config, i.Flavour, i.DeletionPolicy, i.GraceSeconds)
 	for _, v := range i.Volumes {
 		fmt.Fprintf(h, "%s %s %s %s %q %d %s %q %s\n", v.Name, v.Kind, v.Pool, v.File, v.Path, v.Size, v.Format, v.Backing, v.BackingFormat)
 		if v.Fetch != nil {

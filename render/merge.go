@@ -95,29 +95,36 @@ func mergeLists(at string, base, over []any) []any {
 }
 
 // fillTree puts below's words under what a tree says: what the tree says stays, in its order, and what only below says is
-// added. Neither is changed.
+// added. Neither is changed; what nothing is added to is not copied.
 func fillTree(tree, below manifest.Tree) manifest.Tree {
-	return fillObject("", tree, below)
+	filled, _ := fillObject("", tree, below)
+	return filled
 }
 
-func fillObject(at string, object, below map[string]any) map[string]any {
-	filled := maps.Clone(object)
-	if filled == nil {
-		filled = map[string]any{}
+func fillObject(at string, object, below map[string]any) (filled map[string]any, changed bool) {
+	filled = object
+	set := func(name string, value any) {
+		if !changed {
+			filled, changed = make(map[string]any, len(object)+len(below)), true
+			maps.Copy(filled, object)
+		}
+		filled[name] = value
 	}
 	group := choices[at]
 	chosen := slices.IndexFunc(group, func(name string) bool { _, ok := object[name]; return ok })
 	for name, value := range below {
-		if have, ok := object[name]; ok {
-			filled[name] = fillValue(name, have, value)
-		} else if chosen < 0 || !slices.Contains(group, name) {
-			filled[name] = value
+		if have, ok := object[name]; !ok {
+			if chosen < 0 || !slices.Contains(group, name) {
+				set(name, value)
+			}
+		} else if value, more := fillValue(name, have, value); more {
+			set(name, value)
 		}
 	}
-	return filled
+	return filled, changed
 }
 
-func fillValue(at string, have, below any) any {
+func fillValue(at string, have, below any) (any, bool) {
 	switch b := below.(type) {
 	case map[string]any:
 		if h, ok := have.(map[string]any); ok {
@@ -128,18 +135,26 @@ func fillValue(at string, have, below any) any {
 			return fillList(at, h, b)
 		}
 	}
-	return have
+	return have, false
 }
 
-func fillList(at string, list, below []any) []any {
-	filled := slices.Clone(list)
+func fillList(at string, list, below []any) (filled []any, changed bool) {
+	filled = list
 	for _, item := range below {
 		i := slices.IndexFunc(filled, func(f any) bool { return nameOf(f) == nameOf(item) })
-		if i < 0 {
-			filled = append(filled, item)
-			continue
+		value, more := item, true
+		if i >= 0 {
+			value, more = fillObject(at, filled[i].(map[string]any), item.(map[string]any))
 		}
-		filled[i] = fillObject(at, filled[i].(map[string]any), item.(map[string]any))
+		if more && !changed {
+			filled, changed = slices.Clone(list), true
+		}
+		switch {
+		case i < 0:
+			filled = append(filled, value)
+		case more:
+			filled[i] = value
+		}
 	}
-	return filled
+	return filled, changed
 }

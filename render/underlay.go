@@ -58,14 +58,14 @@ func (in Input) beneathOf(tree manifest.Tree) ([]addition, []manifest.FieldProbl
 		add(addition{from: FromType, name: t.Name(), in: &t.At, tree: extra})
 	}
 	if p := in.Preference; p != nil {
-		add(addition{from: FromPreference, name: p.Name(), in: &p.At, tree: preference.Preference(tree, preferred)})
+		add(addition{from: FromPreference, name: p.Name(), in: &p.At, tree: preference.WordsOf(preferred).For(tree)})
 	}
 	if name := in.Config.Spec.Template.Metadata.Annotations[osAnnotation]; name != "" && !detailed {
 		system, err := preference.OS(name)
 		if err != nil {
 			return nil, []manifest.FieldProblem{{Field: osAnnotation, Message: err.Error()}}
 		}
-		add(addition{from: FromOS, name: system.Name, tree: preference.Preference(tree, &system.Preference)})
+		add(addition{from: FromOS, name: system.Name, tree: system.For(tree)})
 	}
 	if in.Config.Written.KubeVirt && !detailed {
 		add(addition{from: FromDefault, tree: kubevirtDefaults(tree)})

@@ -23,13 +23,21 @@ type System struct {
 	// Why says what is particular about it.
 	Why        string                  `json:"why"`
 	Preference manifest.PreferenceSpec `json:"preference"`
+
+	words Words
 }
+
+// For is what guests of the system need of what a machine leaves unsaid.
+func (s *System) For(tree manifest.Tree) manifest.Tree { return s.words.For(tree) }
 
 // systems reads the table at first use. It is data that was checked by a test.
 var systems = sync.OnceValue(func() []System {
 	var all []System
 	if err := yaml.UnmarshalStrict(table, &all); err != nil {
 		panic(fmt.Sprintf("preference: the table of operating systems cannot be read: %v", err))
+	}
+	for i := range all {
+		all[i].words = WordsOf(&all[i].Preference)
 	}
 	return all
 })

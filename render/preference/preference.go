@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -63,13 +64,18 @@ func handled() []string {
 	}
 }
 
-// Preference is what a preference says of what a machine leaves unsaid, as a part of a template's spec. It is for putting
-// below the machine's own words.
-func Preference(tree manifest.Tree, p *manifest.PreferenceSpec) manifest.Tree {
+// Words are a preference, made ready to be put below what machines say. They are never changed.
+type Words struct {
+	moved   manifest.Tree  // what is the same for all machines
+	devices map[string]any // what is preferred for the devices that a machine has
+}
+
+// WordsOf makes a preference ready.
+func WordsOf(p *manifest.PreferenceSpec) Words {
 	var said map[string]any
 	text, err := json.Marshal(p)
 	if err != nil || json.Unmarshal(text, &said) != nil {
-		return nil // KubeVirt's types can all be written
+		return Words{} // KubeVirt's types can all be written
 	}
 	out := manifest.Tree{}
 	for from, to := range moves() {
@@ -85,6 +91,14 @@ func Preference(tree manifest.Tree, p *manifest.PreferenceSpec) manifest.Tree {
 		set(out, "domain.firmware.bootloader.efi", map[string]any{})
 	}
 	devices, _ := said["devices"].(map[string]any)
+	return Words{out, devices}
+}
+
+// For is what the preference says of what a machine leaves unsaid, as a part of a template's spec. It is for putting below
+// the machine's own words.
+func (w Words) For(tree manifest.Tree) manifest.Tree {
+	devices := w.devices
+	out := w.copy()
 	listed := map[string][]any{
 		"disks":      each(tree, "disks", func(d map[string]any) map[string]any { return disk(d, devices) }),
 		"interfaces": each(tree, "interfaces", func(d map[string]any) map[string]any { return nic(d, devices) }),
@@ -96,13 +110,32 @@ func Preference(tree manifest.Tree, p *manifest.PreferenceSpec) manifest.Tree {
 		}
 	}
 	if model := devices["preferredSoundModel"]; model != nil && object(tree, "domain.devices.sound") != nil {
-		set(out, "domain.devices.sound.model", model)
+		set(out, "domain.devices.sound", map[string]any{"model": model})
 	}
 	if model := devices["preferredPanicDeviceModel"]; model != nil {
 		if have, _ := at(tree, "domain.devices.panicDevices"); have == nil {
 			set(out, "domain.devices.panicDevices", []any{map[string]any{"model": model}})
 		}
 	}
+	return out
+}
+
+// copy is what is the same for all machines, with a domain and devices that more can be put into.
+func (w Words) copy() manifest.Tree {
+	out := maps.Clone(w.moved)
+	if out == nil {
+		out = manifest.Tree{}
+	}
+	domain, _ := out["domain"].(map[string]any)
+	domain = maps.Clone(domain)
+	if domain == nil {
+		domain = map[string]any{}
+	}
+	devices, _ := domain["devices"].(map[string]any)
+	if devices = maps.Clone(devices); devices == nil {
+		devices = map[string]any{}
+	}
+	domain["devices"], out["domain"] = devices, domain
 	return out
 }
 

@@ -158,8 +158,8 @@ func TestPreferencesNameDevicesThatAreThere(t *testing.T) {
 		tree := manifest.Tree{"domain": map[string]any{"devices": devices}}
 		before, _ := json.Marshal(tree)
 		all := Systems()
-		p := all[r.IntN(len(all))].Preference
-		extra := Preference(tree, &p)
+		p := all[r.IntN(len(all))]
+		extra := p.For(tree)
 		if after, _ := json.Marshal(tree); string(after) != string(before) {
 			t.Fatalf("the machine was changed: %s, %s", before, after)
 		}
@@ -174,7 +174,7 @@ func TestPreferencesNameDevicesThatAreThere(t *testing.T) {
 				}
 			}
 		}
-		if again := Preference(tree, &p); !cmp.Equal(extra, again) {
+		if again := p.For(tree); !cmp.Equal(extra, again) {
 			t.Fatal("another time, another preference")
 		}
 	}
