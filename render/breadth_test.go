@@ -135,6 +135,7 @@ var examples = map[string][]string{
 	"domain.devices.inputs[].bus":                                   {`domain: {devices: {inputs: [{name: t, type: tablet}]}}`, `domain: {devices: {inputs: [{name: t, type: tablet, bus: virtio}]}}`},
 	"domain.devices.inputs[].name":                                  {`domain: {devices: {inputs: [{name: more, type: tablet}]}}`},
 	"domain.devices.inputs[].type":                                  {`domain: {devices: {inputs: [{name: t, type: tablet}]}}`, `domain: {devices: {inputs: [{name: t, type: keyboard}]}}`},
+	"domain.devices.interfaces[].addresses":                         {seeded(""), seeded(", addresses: [192.0.2.1/24]")},
 	"domain.devices.interfaces[].acpiIndex":                         nic("lan", "acpiIndex: 1"),
 	"domain.devices.interfaces[].bootOrder":                         nic("lan", "bootOrder: 1"),
 	"domain.devices.interfaces[].macAddress":                        nic("lan", `macAddress: "52:54:00:00:00:01"`),
@@ -168,7 +169,6 @@ var same = map[string]struct{ example, why string }{
 	"domain.devices.disks[].lun.bus":            {disk("lun", "lun: {bus: scsi}")[0], "a LUN is on no other bus"},
 	"domain.devices.gpus[].deviceName":          {`domain: {devices: {gpus: [{name: gpu, deviceName: other}]}}`, "a Host says what it is"},
 	"domain.devices.hostDevices[].deviceName":   {`domain: {devices: {hostDevices: [{name: usb, deviceName: other}]}}`, "a Host says what it is"},
-	"domain.devices.interfaces[].addresses":     {nic("lan", "addresses: [192.0.2.1/24]")[0], "they are for a cloud-init seed"},
 	"domain.devices.interfaces[].bridge":        {nic("lan", "bridge: {}")[0], "the network says what it is; a binding that does not fit is refused"},
 	"domain.devices.interfaces[].macvtap":       {nic("tap", "macvtap: {}")[0], "as bridge"},
 	"domain.devices.interfaces[].masquerade":    {nic("net", "masquerade: {}")[0], "as bridge"},
@@ -227,6 +227,12 @@ func TestEveryFieldIsRendered(t *testing.T) {
 			t.Errorf("%s has an example, and is not supported", row)
 		}
 	}
+}
+
+// seeded is a machine with a seed, which has the addresses.
+func seeded(addresses string) string {
+	return "domain: {devices: {disks: [{name: init, cdrom: {}}], interfaces: [{name: lan" + addresses + "}]}}\n" +
+		"      volumes: [{name: init, cloudInitNoCloud: {userData: \"#cloud-config\"}}]"
 }
 
 // machine is base with a config's words over it.

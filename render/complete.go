@@ -105,6 +105,9 @@ func Complete(in Input, o Options) (*Instance, []manifest.Problem) {
 	for _, p := range manifest.Validate(spec) {
 		problem(p.Field, p.Message)
 	}
+	for _, p := range unreached(spec) {
+		problem(p.Field, p.Message)
+	}
 	if in.Preference != nil {
 		cpu := spec.Domain.CPU
 		memory := (*manifest.Quantity)(nil)

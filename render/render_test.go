@@ -125,3 +125,23 @@ spec: {template: {spec: {domain: {memory: {guest: 1Gi}, devices: {disks: [{name:
 		t.Errorf("a-b's c and a's b-c are both %s", x.Volumes[0].File)
 	}
 }
+
+// TestFixedAddressesAreInTheSeed: a seed that says nothing of the network has the interfaces' addresses.
+func TestFixedAddressesAreInTheSeed(t *testing.T) {
+	archive, err := txtar.ParseFile("testdata/addresses.txtar")
+	if err != nil {
+		t.Fatal(err)
+	}
+	set := manifest.Collect([]manifest.File{manifest.Read("docs.yaml", archive.Files[0].Data)}, nil)
+	placement := render.Place(set, "")
+	m, _ := placement.Find("fixed")
+	i, problems := placement.Of(m, render.Options{Fleet: "test"})
+	if i == nil {
+		t.Fatal(problems)
+	}
+	want := "ethernets:\n  lan:\n    addresses:\n    - 192.0.2.10/24\n    - 2001:db8::10/64\n    match:\n      macaddress: " +
+		i.Spec.Domain.Devices.Interfaces[0].MacAddress + "\nversion: 2\n"
+	if got := string(i.Volumes[0].Seed["network-config"]); got != want {
+		t.Errorf("the seed's network-config is\n%s\nwant\n%s", got, want)
+	}
+}

@@ -78,6 +78,26 @@ func fixedAddresses(i *Instance) []byte {
 	return text
 }
 
+// unreached are fixed addresses that no seed takes to the guest.
+func unreached(spec *manifest.InstanceSpec) []manifest.FieldProblem {
+	why := "reach the guest through its seed: add a cloudInitNoCloud volume, or take them out"
+	for _, v := range spec.Volumes {
+		if c := v.CloudInitNoCloud; c != nil {
+			if c.NetworkData == "" && c.NetworkDataBase64 == "" {
+				return nil
+			}
+			why = "cannot be said together with the seed's networkData: say them there, or take that out"
+		}
+	}
+	var problems []manifest.FieldProblem
+	for n, nic := range spec.Domain.Devices.Interfaces {
+		if len(nic.Addresses) > 0 {
+			problems = append(problems, manifest.FieldProblem{Field: fmt.Sprintf("domain.devices.interfaces[%d].addresses", n), Message: why})
+		}
+	}
+	return problems
+}
+
 // seedDigest is of what goes into the image, not of the image, which holds the time that it was made.
 func seedDigest(files map[string][]byte) string {
 	h := sha256.New()
