@@ -20,6 +20,7 @@ type compatible struct {
 	name     string
 	cannot   []string
 	warnings []string
+	held     bool // it is one of KubeVirt's, and sound
 }
 
 // writeCompat prints for each manifest of KubeVirt's whether it runs here, and why not. It fails as a check does when there
@@ -28,13 +29,16 @@ func writeCompat(w io.Writer, v reconcile.View) error {
 	rows := compatRows(v)
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "MANIFEST\tKIND\tNAME\tRESULT\tWHY")
-	runs, warned, cannot := 0, 0, 0
+	runs, warned, cannot, ignored := 0, 0, 0, 0
 	for _, r := range rows {
 		result, why := "runs", slices.Concat(r.cannot, r.warnings)
 		switch {
 		case len(r.cannot) > 0:
 			cannot++
 			result = "cannot"
+		case !r.held:
+			ignored++
+			result = "ignored"
 		case len(r.warnings) > 0:
 			warned++
 			result = "runs with warnings"
@@ -53,7 +57,7 @@ func writeCompat(w io.Writer, v reconcile.View) error {
 	if err := table.Flush(); err != nil {
 		return err
 	}
-	fmt.Fprintf(w, "%d of %d manifests run, %d of them with warnings; %d cannot\n", runs+warned, len(rows), warned, cannot)
+	fmt.Fprintf(w, "%d of %d manifests run, %d of them with warnings; %d cannot\n", runs+warned, len(rows)-ignored, warned, cannot)
 	if cannot > 0 {
 		return exit(exitDiffers)
 	}
@@ -67,6 +71,9 @@ func compatRows(v reconcile.View) []compatible {
 	row := func(file string, line int, kind, name string) *compatible {
 		key := strings.Join([]string{file, kind, name}, "\x00")
 		n, ok := at[key]
+		if ok && line < rows[n].line {
+			rows[n].line = line
+		}
 		if !ok {
 			n = len(rows)
 			at[key] = n
@@ -78,7 +85,7 @@ func compatRows(v reconcile.View) []compatible {
 		if manifest.Ours(d.Written) {
 			continue
 		}
-		row(d.File, d.Line, d.Written, d.Name)
+		row(d.File, d.Line, d.Written, d.Name).held = true
 	}
 	for _, p := range v.Problems {
 		r := row(p.File, p.Line, p.Kind, p.Name)

@@ -63,7 +63,7 @@ func (h *header) find(root *yaml.Node, api, name string, apiAt, kindAt *yaml.Nod
 	}
 	old := theSchemas().form2017
 	switch {
-	case api == APIVersion:
+	case api == APIVersion && name != "List":
 		h.kindFault(root, kindAt, name)
 	case api == "" && apiAt == root && name == old.name:
 		// The form of 2017 was often written without one.
@@ -79,6 +79,9 @@ func (h *header) find(root *yaml.Node, api, name string, apiAt, kindAt *yaml.Nod
 	case same != nil:
 		h.kind = same
 		h.report(apiAt, "apiVersion", fmt.Sprintf("the version %s is not supported; write %s/%s", quoted(version), group, same.versions[0]))
+	case name == "List" || strings.HasSuffix(name, "List") && (group == groupOurs || strings.HasSuffix(group, groupKubeVirt)):
+		h.written = name
+		h.report(kindAt, "kind", "a list is not read; write its items as documents of their own, divided by lines of \"---\"")
 	case nearly(api):
 		h.report(apiAt, "apiVersion", quoted(api)+" is not known; write apiVersion: "+APIVersion)
 		h.kindFault(root, kindAt, name)

@@ -113,7 +113,7 @@ func refusals() map[owned]string {
 		{volume, "network"}:                                    notYet + "; say the disk in domainXML",
 		{volume, "iso"}:                                        notYet + "; use hostDisk",
 		{volume, "ignition"}:                                   notYet,
-		{volume, "sysprep"}:                                    notYet,
+		{volume, "sysprep"}:                                    notYet + "; put the answer file on a disk of its own, and use hostDisk",
 		{volume, "configMap"}:                                  inCluster,
 		{volume, "downwardAPI"}:                                inCluster,
 		{volume, "downwardMetrics"}:                            inCluster,
