@@ -1,6 +1,7 @@
 package status
 
 import (
+	"maps"
 	"time"
 
 	"github.com/gitvirt/gitvirt/reconcile/plan"
@@ -8,12 +9,11 @@ import (
 	"github.com/gitvirt/gitvirt/render/manifest"
 )
 
-// The conditions of an instance.
+// The annotations of an instance: of the run that goes on, or was the last.
 const (
-	Ready           = "Ready"           // it is in the state that its run state asks for
-	Synced          = "Synced"          // its definition is what its config says
-	RestartRequired = "RestartRequired" // some of it waits for the next start
-	Blocked         = "Blocked"         // something cannot be done, and why
+	revisionNote = "gitvirt.io/revision" // the commit that it was started from
+	flavourNote  = "gitvirt.io/flavour"
+	runNote      = "gitvirt.io/run"
 )
 
 // Instance is a VirtualMachineInstance as an agent reports it.
@@ -73,15 +73,6 @@ type Revisions struct {
 	Running   string `json:"running,omitempty"`
 }
 
-// Condition is one of an instance's, in Kubernetes' form.
-type Condition struct {
-	Type               string    `json:"type"`
-	Status             string    `json:"status"`
-	Reason             string    `json:"reason,omitempty"`
-	Message            string    `json:"message,omitempty"`
-	LastTransitionTime time.Time `json:"lastTransitionTime"`
-}
-
 // Failed is the last error at an instance.
 type Failed struct {
 	Message  string    `json:"message"`
@@ -110,40 +101,12 @@ type Interface struct {
 	Address string `json:"address,omitempty"`
 }
 
-// Config is a config and what runs of it, on whatever host.
-type Config struct {
-	APIVersion string        `json:"apiVersion"`
-	Kind       string        `json:"kind"`
-	Metadata   manifest.Meta `json:"metadata"`
-	File       string        `json:"file"`
-	// RunStates are those that name the config; none when it runs nowhere.
-	RunStates []RunState `json:"runStates"`
-}
-
-// RunState is a run state in few words.
-type RunState struct {
-	Name  string `json:"name"`
-	Host  string `json:"host"`
-	State string `json:"state"`
-	Run   int64  `json:"run"`
-	// Phase is of an instance on this host.
-	Phase plan.Phase `json:"phase,omitempty"`
-}
-
-// Event is something that changed.
-type Event struct {
-	Time     time.Time `json:"time"`
-	Instance string    `json:"instance"`
-	Reason   string    `json:"reason"`
-	Message  string    `json:"message"`
-}
-
 // Rendered is an instance that nobody has started: what `gitvirt render` shows.
 func Rendered(i *render.Instance) Instance {
 	out := Instance{APIVersion: manifest.APIVersion, Kind: manifest.KindInstance, rendered: i}
 	out.Metadata = metadataOf(i)
 	if i.Revision != "" {
-		out.Metadata.Annotations["gitvirt.io/revision"] = i.Revision
+		out.Metadata.Annotations[revisionNote] = i.Revision
 	}
 	out.Spec = i.Public()
 	out.Status = InstanceStatus{Phase: plan.PhasePending, Desired: string(i.State), Host: i.Host, Revision: Revisions{Desired: i.Revision}, Conditions: []Condition{}}
@@ -151,11 +114,8 @@ func Rendered(i *render.Instance) Instance {
 }
 
 func metadataOf(i *render.Instance) Metadata {
-	m := Metadata{Name: i.Name, Labels: i.Labels, Annotations: map[string]string{}}
-	for k, v := range i.Annotations {
-		m.Annotations[k] = v
-	}
-	m.OwnerReferences = owner(i.Config)
+	m := Metadata{Name: i.Name, Labels: i.Labels, Annotations: map[string]string{}, OwnerReferences: owner(i.Config)}
+	maps.Copy(m.Annotations, i.Annotations)
 	return m
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"syscall"
 	"testing"
 	"time"
@@ -114,14 +115,33 @@ func BenchmarkScrape(b *testing.B) {
 	b.ReportMetric(float64(size), "bytes")
 }
 
-// BenchmarkReport makes a snapshot of 1,000 instances with nothing changed.
+// BenchmarkReport makes a snapshot of 1,000 instances, with nothing changed and with one that is defined anew.
 func BenchmarkReport(b *testing.B) {
 	f := fleet(b, 1000)
 	before := Report(nil, f)
-	b.ReportAllocs()
-	for b.Loop() {
-		if s := Report(before, f); len(s.Events) != len(before.Events) {
-			b.Fatal("nothing changed, and there are events")
+	changed := f
+	changed.Assessments = slices.Clone(f.Assessments)
+	d := *f.Assessments[500].Domain
+	d.Live.Hash = "another"
+	changed.Assessments[500].Domain = &d
+	for name, f := range map[string]Facts{"unchanged": f, "one changed": changed} {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if s := Report(before, f); len(s.Events) != len(before.Events) || len(s.Instances) != 1000 {
+					b.Fatal("nothing happened, and there are events")
+				}
+			}
+		})
+	}
+}
+
+func TestASeriesIsThereBeforeTheFirstError(t *testing.T) {
+	registry := prometheus.NewRegistry()
+	NewMetrics(registry)
+	for _, name := range []string{"gitvirt_source_fetch_total", "gitvirt_reconcile_total"} {
+		if n, err := testutil.GatherAndCount(registry, name); n != 2 || err != nil {
+			t.Errorf("%s has %d series, want success and error: %v", name, n, err)
 		}
 	}
 }

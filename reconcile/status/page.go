@@ -2,23 +2,48 @@ package status
 
 import (
 	"bytes"
+	"crypto/sha256"
 	_ "embed"
+	"encoding/base64"
+	"fmt"
 	"html/template"
+	"maps"
 	"net/http"
 	"slices"
+	"time"
+
+	"github.com/gitvirt/gitvirt/reconcile/plan"
 )
 
 //go:embed page.html
 var pageText string
 
+//go:embed page.css
+var pageStyle string
+
+// A page is what people see.
+type page struct {
+	template *template.Template
+	// policy is the Content-Security-Policy: the page's own style is let in by its hash, and nothing else is.
+	policy string
+}
+
+func newPage() page {
+	sum := sha256.Sum256([]byte(pageStyle))
+	return page{
+		template: template.Must(template.New("page").Funcs(template.FuncMap{
+			"short": short, "stamp": stamp, "summary": summary, "colour": colour, "wanted": wanted,
+			"lines": lines, "newest": newest, "style": func() template.CSS { return template.CSS(pageStyle) },
+		}).Parse(pageText)),
+		policy: "default-src 'none'; style-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) +
+			"'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+	}
+}
+
 // page shows the snapshot to people.
 func (s *Server) page(w http.ResponseWriter, _ *http.Request) {
-	t, err := template.New("page").Funcs(template.FuncMap{"short": short, "lines": lines, "newest": newest}).Parse(pageText)
 	var b bytes.Buffer
-	if err == nil {
-		err = t.Execute(&b, s.latest.Load())
-	}
-	if err != nil {
+	if err := s.people.template.Execute(&b, s.latest.Load()); err != nil {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return
 	}
@@ -32,6 +57,57 @@ func short(commit string) string {
 		return commit[:10]
 	}
 	return commit
+}
+
+// stamp is a time as people read it; the page cannot know their zone.
+func stamp(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05Z") }
+
+// summary counts instances by phase, and those that something is wrong with.
+func summary(instances []Instance) string {
+	phases, blocked, failing := map[string]int{}, 0, 0
+	for n := range instances {
+		i := &instances[n]
+		phases[string(i.Status.Phase)]++
+		if i.is(Blocked) {
+			blocked++
+		}
+		if i.Status.Failure != nil {
+			failing++
+		}
+	}
+	text := fmt.Sprint(len(instances))
+	for n, phase := range slices.Sorted(maps.Keys(phases)) {
+		text += fmt.Sprintf("%s %d %s", []string{":", ","}[min(n, 1)], phases[phase], phase)
+	}
+	if blocked > 0 {
+		text += fmt.Sprintf("; %d blocked", blocked)
+	}
+	if failing > 0 {
+		text += fmt.Sprintf("; %d failing", failing)
+	}
+	return text
+}
+
+// colour is the class of an instance's phase: what is as it should be is good, and the rest is under way or wrong.
+func colour(i Instance) string {
+	switch {
+	case i.Status.Phase == plan.PhaseFailed || i.Status.Phase == plan.PhaseUnknown:
+		return "bad"
+	case i.is(Ready):
+		return "good"
+	}
+	return "wait"
+}
+
+// wanted is the state that an instance should be in; one that nobody asks for goes, unless something holds it.
+func wanted(i Instance) string {
+	switch {
+	case i.Status.Desired != "":
+		return i.Status.Desired
+	case i.is(Blocked):
+		return "held"
+	}
+	return "gone"
 }
 
 // line is something that the page says of an instance; Class is how bad it is.

@@ -2,19 +2,18 @@ package status
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
 	"regexp"
+	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
-
-	"github.com/gitvirt/gitvirt/reconcile/plan"
 )
 
 // runtimeTimeout bounds the one answer that needs the repository.
@@ -39,15 +38,23 @@ type Server struct {
 	publish sync.Mutex
 	mux     *http.ServeMux
 	sources Sources
+	people  page
+	// completing is taken by the one who has Sources complete a config: that reads all documents of a revision, and the
+	// memory for it is there once.
+	completing chan struct{}
 }
 
 // NewServer makes a server, and registers the metrics that are read off a snapshot.
 func NewServer(registry *prometheus.Registry, sources Sources) *Server {
-	s := &Server{mux: http.NewServeMux(), sources: sources}
+	s := &Server{mux: http.NewServeMux(), sources: sources, people: newPage(), completing: make(chan struct{}, 1)}
 	s.latest.Store(&Snapshot{})
 	registry.MustRegister(newCollector(&s.latest))
-	metrics := promhttp.HandlerFor(registry, promhttp.HandlerOpts{})
-	get := func(pattern string, h http.HandlerFunc) { s.mux.HandleFunc("GET "+pattern, h) }
+	// One series that cannot be shown takes no other with it.
+	metrics := promhttp.HandlerFor(registry, promhttp.HandlerOpts{ErrorHandling: promhttp.ContinueOnError})
+	get := func(pattern string, h http.HandlerFunc) {
+		s.mux.HandleFunc("GET "+pattern, h)
+		s.mux.HandleFunc(pattern, readOnly)
+	}
 	get("/{$}", s.page)
 	get("/metrics", metrics.ServeHTTP)
 	get("/healthz", s.health)
@@ -61,7 +68,12 @@ func NewServer(registry *prometheus.Registry, sources Sources) *Server {
 	get(api+"/plan", func(w http.ResponseWriter, _ *http.Request) {
 		reply(w, http.StatusOK, Listed(s.latest.Load().Facts.Plan))
 	})
-	get(api+"/events", func(w http.ResponseWriter, _ *http.Request) { list(w, "EventList", s.latest.Load().Events) })
+	get(api+"/events", func(w http.ResponseWriter, _ *http.Request) {
+		list(w, "EventList", slices.Values(s.latest.Load().Events))
+	})
+	s.mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+		fail(w, http.StatusNotFound, fmt.Errorf("there is nothing at %s", r.URL.Path))
+	})
 	return s
 }
 
@@ -72,15 +84,20 @@ func (s *Server) Publish(f Facts) {
 	s.latest.Store(Report(s.latest.Load(), f))
 }
 
-// Latest is the snapshot that was published last.
-func (s *Server) Latest() *Snapshot { return s.latest.Load() }
-
+// ServeHTTP answers. Nothing may be kept, and nothing but the page's own style is let in by a browser.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h := w.Header()
 	h.Set("Cache-Control", "no-store")
 	h.Set("X-Content-Type-Options", "nosniff")
-	h.Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'")
+	h.Set("Referrer-Policy", "no-referrer")
+	h.Set("Content-Security-Policy", s.people.policy)
 	s.mux.ServeHTTP(w, r)
+}
+
+// readOnly answers whoever means to change something: that is done by a commit.
+func readOnly(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Allow", "GET, HEAD")
+	fail(w, http.StatusMethodNotAllowed, fmt.Errorf("%s is not allowed: what is here can only be read; changes are made in the repository", r.Method))
 }
 
 func (s *Server) health(w http.ResponseWriter, _ *http.Request) {
@@ -92,30 +109,36 @@ func (s *Server) health(w http.ResponseWriter, _ *http.Request) {
 }
 
 func (s *Server) ready(w http.ResponseWriter, _ *http.Request) {
-	f := s.latest.Load().Facts
-	switch {
-	case f.Source.Revision == "":
-		http.Error(w, "no revision is in force: "+f.Source.Error, http.StatusServiceUnavailable)
-	case !f.Libvirt.Up:
-		http.Error(w, "libvirt does not answer: "+f.Libvirt.Error, http.StatusServiceUnavailable)
-	default:
-		fmt.Fprintln(w, "ok")
+	f := &s.latest.Load().Facts
+	var reasons []string
+	if f.Source.Revision == "" {
+		reasons = append(reasons, strings.TrimSuffix("no revision is in force: "+f.Source.Error, ": "))
 	}
+	if !f.Libvirt.Up {
+		reasons = append(reasons, strings.TrimSuffix("libvirt does not answer: "+f.Libvirt.Error, ": "))
+	}
+	if len(reasons) > 0 {
+		http.Error(w, strings.Join(reasons, "\n"), http.StatusServiceUnavailable)
+		return
+	}
+	fmt.Fprintln(w, "ok")
 }
 
 func (s *Server) instances(w http.ResponseWriter, _ *http.Request) {
 	snapshot := s.latest.Load()
-	items := make([]Instance, len(snapshot.Instances))
-	for n, i := range snapshot.Instances {
-		items[n] = i.whole()
-	}
-	list(w, "VirtualMachineInstanceList", items)
+	list(w, "VirtualMachineInstanceList", func(yield func(Instance) bool) {
+		for _, i := range snapshot.Instances {
+			if !yield(i.whole()) {
+				return
+			}
+		}
+	})
 }
 
 // whole adds the spec, which is made only when somebody asks for it.
 func (i Instance) whole() Instance {
 	if i.rendered != nil {
-		i.Spec = Rendered(i.rendered).Spec
+		i.Spec = i.rendered.Public()
 	}
 	return i
 }
@@ -130,11 +153,11 @@ func (s *Server) instance(w http.ResponseWriter, r *http.Request) {
 }
 
 func (s *Server) configs(w http.ResponseWriter, _ *http.Request) {
-	list(w, "VirtualMachineInstanceConfigList", s.latest.Load().Configs)
+	list(w, "VirtualMachineInstanceConfigList", slices.Values(s.latest.Load().Configs()))
 }
 
 func (s *Server) config(w http.ResponseWriter, r *http.Request) {
-	for _, c := range s.latest.Load().Configs {
+	for _, c := range s.latest.Load().Configs() {
 		if c.Metadata.Name == r.PathValue("name") {
 			reply(w, http.StatusOK, c)
 			return
@@ -153,8 +176,17 @@ func (s *Server) runtime(w http.ResponseWriter, r *http.Request) {
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), runtimeTimeout)
 	defer cancel()
+	select {
+	case s.completing <- struct{}{}:
+		defer func() { <-s.completing }()
+	case <-ctx.Done():
+		fail(w, http.StatusServiceUnavailable, errors.New("others are asking for the same: try again later"))
+		return
+	}
 	i, err := s.sources.Runtime(ctx, r.PathValue("name"), revision)
 	switch {
+	case err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded):
+		fail(w, http.StatusGatewayTimeout, fmt.Errorf("reading the revision took more than %s: try again later", runtimeTimeout))
 	case errors.Is(err, ErrNotFound):
 		fail(w, http.StatusNotFound, err)
 	case err != nil:
@@ -162,31 +194,4 @@ func (s *Server) runtime(w http.ResponseWriter, r *http.Request) {
 	default:
 		reply(w, http.StatusOK, i)
 	}
-}
-
-// Listed is a plan as JSON shows it: one with nothing to do has an empty list of actions, and not null.
-func Listed(p plan.Plan) plan.Plan {
-	if p.Actions == nil {
-		p.Actions = []plan.Action{}
-	}
-	return p
-}
-
-func list[T any](w http.ResponseWriter, kind string, items []T) {
-	if items == nil {
-		items = []T{}
-	}
-	reply(w, http.StatusOK, map[string]any{"apiVersion": "gitvirt.io/v1alpha1", "kind": kind, "items": items})
-}
-
-func fail(w http.ResponseWriter, code int, err error) {
-	reply(w, code, map[string]any{"kind": "Status", "status": "Failure", "code": code, "message": err.Error()})
-}
-
-func reply(w http.ResponseWriter, code int, v any) {
-	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(code)
-	e := json.NewEncoder(w)
-	e.SetIndent("", "  ")
-	_ = e.Encode(v) // the reader may have gone
 }

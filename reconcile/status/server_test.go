@@ -2,12 +2,16 @@ package status
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -55,12 +59,14 @@ func TestRoutes(t *testing.T) {
 		{"GET " + api + "/configs/none/runtime", 404, "application/json", "there is no config"},
 		{"GET " + api + "/plan", 200, "application/json", `"host": "kvm1"`},
 		{"GET " + api + "/events", 200, "application/json", `"kind": "EventList"`},
-		{"GET /none", 404, "text/plain", "not found"},
-		{"GET " + api + "/hosts", 404, "text/plain", "not found"},
-		{"POST /", 405, "text/plain", "Method Not Allowed"},
-		{"POST /metrics", 405, "text/plain", "Method Not Allowed"},
-		{"DELETE " + api + "/instances/web", 405, "text/plain", "Method Not Allowed"},
-		{"PUT " + api + "/plan", 405, "text/plain", "Method Not Allowed"},
+		{"HEAD " + api + "/instances", 200, "application/json", ""},
+		{"GET /none", 404, "application/json", `"message": "there is nothing at /none"`},
+		{"GET " + api + "/hosts", 404, "application/json", "there is nothing at /api/v1alpha1/hosts"},
+		{"POST " + api + "/hosts", 404, "application/json", "there is nothing at"},
+		{"POST /", 405, "application/json", "POST is not allowed"},
+		{"POST /metrics", 405, "application/json", "POST is not allowed"},
+		{"DELETE " + api + "/instances/web", 405, "application/json", "changes are made in the repository"},
+		{"PUT " + api + "/plan", 405, "application/json", "PUT is not allowed"},
 	} {
 		t.Run(c.request, func(t *testing.T) {
 			method, path, _ := strings.Cut(c.request, " ")
@@ -68,6 +74,9 @@ func TestRoutes(t *testing.T) {
 			server.ServeHTTP(w, httptest.NewRequest(method, path, nil))
 			if w.Code != c.code || !strings.HasPrefix(w.Header().Get("Content-Type"), c.kind) || !strings.Contains(w.Body.String(), c.says) {
 				t.Errorf("got %d %s, want %d %s with %q:\n%s", w.Code, w.Header().Get("Content-Type"), c.code, c.kind, c.says, w.Body)
+			}
+			if allow := w.Header().Get("Allow"); (c.code == 405) != (allow == "GET, HEAD") {
+				t.Errorf("the answer allows %q", allow)
 			}
 			if c.kind == "application/json" && !json.Valid(w.Body.Bytes()) {
 				t.Errorf("this is no JSON: %s", w.Body)
@@ -91,7 +100,7 @@ func TestHealthAndReadiness(t *testing.T) {
 		}
 	}
 	want("/healthz", 200, "ok")
-	want("/readyz", 503, "no revision is in force")
+	want("/readyz", 503, "no revision is in force\nlibvirt does not answer\n")
 	server.Publish(Facts{Source: Source{Error: "no route to host"}})
 	want("/readyz", 503, "no route to host")
 	server.Publish(Facts{Source: Source{Revision: "0123abc"}, Libvirt: Libvirt{Error: "connection refused"}})
@@ -147,4 +156,31 @@ func TestThePageSaysEachThingOnce(t *testing.T) {
 	if first, last := strings.Index(body, "Failed: cannot define web"), strings.Index(body, "is in force"); first < 0 || first > last {
 		t.Errorf("the newest event is not the first:\n%s", body)
 	}
+}
+
+func TestThePolicyLetsInThePagesOwnStyleAlone(t *testing.T) {
+	w := answer(serve(scenes(t)["staged"]), "/")
+	_, rest, _ := strings.Cut(w.Body.String(), "<style>")
+	style, _, _ := strings.Cut(rest, "</style>")
+	sum := sha256.Sum256([]byte(style))
+	policy := w.Header().Get("Content-Security-Policy")
+	if want := "style-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"; style == "" || !strings.Contains(policy, want) {
+		t.Errorf("the policy is %s, and the page's style needs %s", policy, want)
+	}
+	if strings.Contains(policy, "unsafe") || strings.Contains(w.Body.String(), "style=") {
+		t.Errorf("the policy is %s", policy)
+	}
+}
+
+func TestALateAnswerIsGivenUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := NewServer(prometheus.NewRegistry(), Sources{Runtime: func(ctx context.Context, _, _ string) (Instance, error) {
+			<-ctx.Done()
+			return Instance{}, fmt.Errorf("%w: %w", ErrNotFound, ctx.Err())
+		}})
+		began := time.Now()
+		if w := answer(server, "/api/v1alpha1/configs/web/runtime"); w.Code != 504 || time.Since(began) != runtimeTimeout {
+			t.Errorf("after %v: %d %s", time.Since(began), w.Code, w.Body)
+		}
+	})
 }
