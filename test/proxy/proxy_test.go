@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -223,8 +224,8 @@ func TestFaults(t *testing.T) {
 
 func TestRepeatedFaultAndRemoval(t *testing.T) {
 	p, _ := start(t)
-	struck := 0
-	injected := p.Inject(Fault{Nth: 2, Repeat: true, Action: func(Call) Verdict { struck++; return Cut }})
+	var struck atomic.Int32 // each connection has a goroutine of its own
+	injected := p.Inject(Fault{Nth: 2, Repeat: true, Action: func(Call) Verdict { struck.Add(1); return Cut }})
 	for i, wantError := range []bool{false, true, true} {
 		_, err := connect(t, p.Socket()).DomainDefineXML(domainXML(fmt.Sprintf("d%d", i)))
 		if (err != nil) != wantError {
@@ -233,8 +234,8 @@ func TestRepeatedFaultAndRemoval(t *testing.T) {
 	}
 	injected.Remove()
 	define(t, connect(t, p.Socket()), "last")
-	if struck != 2 {
-		t.Errorf("it struck %d times, want 2", struck)
+	if n := struck.Load(); n != 2 {
+		t.Errorf("it struck %d times, want 2", n)
 	}
 }
 
