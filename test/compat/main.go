@@ -108,12 +108,22 @@ func split(files []manifest.File) (machines, library []manifest.File) {
 			unreadable := p.Documents[0].Kind == "" && !slices.ContainsFunc(p.Problems, func(p manifest.Problem) bool { return p.Kind != "" })
 			if machine[n] || unreadable {
 				machines = append(machines, *p)
-			} else if len(p.Problems) == 0 {
+			} else if len(p.Problems) == 0 && !taken(library, *p) {
 				library = append(library, *p)
 			}
 		}
 	}
 	return machines, library
+}
+
+// taken says whether the library has a document of that kind and name. Folders of samples have some twice, which one
+// repository may not.
+func taken(library []manifest.File, f manifest.File) bool {
+	return slices.ContainsFunc(library, func(have manifest.File) bool {
+		return slices.ContainsFunc(have.Documents, func(a manifest.Document) bool {
+			return slices.ContainsFunc(f.Documents, func(b manifest.Document) bool { return a.Kind == b.Kind && a.Name == b.Name })
+		})
+	})
 }
 
 // try says why the machines of a set cannot run; nothing when they can.
