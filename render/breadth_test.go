@@ -165,7 +165,7 @@ var same = map[string]struct{ example, why string }{
 	"architecture": {`architecture: amd64`, "it has one value"},
 	"domain.firmware.bootloader.efi.persistent": {`domain: {firmware: {bootloader: {efi: {persistent: true}}}}`, "a machine keeps its NVRAM; false is refused"},
 	"domain.devices.autoattachPodInterface":     {`domain: {devices: {autoattachPodInterface: false}}`, "no interface is added that the template does not have; true is refused where there is none"},
-	"domain.devices.disks[].cdrom.readonly":     {disk("cd", "cdrom: {readonly: true}")[0], "a cdrom is never written to; false is refused"},
+	"domain.devices.disks[].cdrom.readonly":     {disk("cd", "cdrom: {readonly: true}")[0], "a cdrom is never written to; false is a warning"},
 	"domain.devices.disks[].lun.bus":            {disk("lun", "lun: {bus: scsi}")[0], "a LUN is on no other bus"},
 	"domain.devices.gpus[].deviceName":          {`domain: {devices: {gpus: [{name: gpu, deviceName: other}]}}`, "a Host says what it is"},
 	"domain.devices.hostDevices[].deviceName":   {`domain: {devices: {hostDevices: [{name: usb, deviceName: other}]}}`, "a Host says what it is"},

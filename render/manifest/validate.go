@@ -60,6 +60,9 @@ func (c *checker) spec(at string, tree Tree, partial bool) {
 	for _, p := range append(problems, sc.problems...) {
 		c.add(joinField(at, p.Field), p.Message)
 	}
+	for _, p := range sc.warnings {
+		c.warn(joinField(at, p.Field), p.Message)
+	}
 }
 
 // Validate checks a completed spec: what a config, its flavour and the defaults say together. The fields are relative

@@ -144,7 +144,6 @@ func TestContradictions(t *testing.T) {
 		"a LUN's blocks":   {`{devices: {disks: [{name: a, lun: {}, blockSize: {custom: {logical: 512, physical: 512}}}]}}`, `devices.disks[0].blockSize: a lun has the block size of its device; take it out`},
 		"blocks":           {`{devices: {disks: [{name: a, blockSize: {custom: {logical: 512, physical: 513}}}]}}`, `devices.disks[0].blockSize.custom.physical: 513 is no block size; say a power of two from 512 to 2097152`},
 		"large blocks":     {`{devices: {disks: [{name: a, blockSize: {custom: {logical: 4096, physical: 512}}}]}}`, `devices.disks[0].blockSize.custom: logical is more than physical; say it the other way round`},
-		"a writable CD":    {`{devices: {disks: [{name: a, cdrom: {readonly: false}}]}}`, `devices.disks[0].cdrom.readonly: cannot be false: a cdrom is never written to; take it out, or say disk`},
 		"three targets":    {`{devices: {disks: [{name: a, cdrom: {}, lun: {}, disk: {}}]}}`, `devices.disks[0]: says disk and lun and cdrom; take out all but one`},
 		"an address":       {`{devices: {disks: [{name: a, disk: {pciAddress: "1"}}]}}`, `devices.disks[0].disk.pciAddress: "1" is not a PCI address; write it as lspci -D does, such as 0000:65:00.1`},
 		"no PCI":           {`{devices: {disks: [{name: a, disk: {bus: usb, pciAddress: "0000:01:00.0"}}]}}`, `devices.disks[0].disk.pciAddress: only a disk on the virtio bus has one; this is on usb`},
@@ -168,5 +167,15 @@ func TestContradictions(t *testing.T) {
 				t.Errorf("got  %v\nwant %s", f.Problems, tt.want)
 			}
 		})
+	}
+}
+
+// TestWritableCD: KubeVirt takes it, and the guest cannot tell.
+func TestWritableCD(t *testing.T) {
+	f := Read("f.yaml", []byte("apiVersion: gitvirt.io/v1alpha1\nkind: VirtualMachineInstanceConfig\nmetadata: {name: f}\n"+
+		"spec: {template: {spec: {domain: {devices: {disks: [{name: a, cdrom: {readonly: false}}]}}}}}\n"))
+	want := "spec.template.spec.domain.devices.disks[0].cdrom.readonly"
+	if len(f.Problems) > 0 || len(f.Warnings) != 1 || f.Warnings[0].Field != want || f.Warnings[0].Line != 4 {
+		t.Errorf("problems %v, warnings %v; want one warning at %s, line 4", f.Problems, f.Warnings, want)
 	}
 }

@@ -63,7 +63,7 @@ func (c *specChecker) diskTarget(at string, d *kubevirt.Disk, o occupied) {
 	if t := d.CDRom; t != nil {
 		said = append(said, "cdrom")
 		if t.ReadOnly != nil && !*t.ReadOnly {
-			c.add(at+".cdrom.readonly", "cannot be false: a cdrom is never written to; take it out, or say disk")
+			c.warn(at+".cdrom.readonly", "has no effect: a cdrom is never written to; take it out, or say disk")
 		}
 	}
 	if len(said) == 2 {
