@@ -87,7 +87,7 @@ func TestRenderedDomainsAreKept(t *testing.T) {
 				for _, c := range domxml.Compare(want, have, want) {
 					t.Errorf("%s: %q instead of %q", c.Path, c.From, c.To)
 				}
-				next, _, _ := domxml.Redefine(have, want, want, nil)
+				next, _, _ := domxml.Redefine(have, want, want, nil, nil)
 				// libvirt may write its controllers in another order the second time; nothing moves by that.
 				second := define(t, s, next)
 				for _, c := range append(domxml.Compare(have, second, nil), domxml.Compare(second, have, nil)...) {
@@ -136,7 +136,7 @@ func TestDevicesKeepTheirPlacesInLibvirt(t *testing.T) {
 		was := want
 		want = machine(devices...)
 		var next *domxml.Element
-		next, _, slots = domxml.Redefine(have, want, was, slots)
+		next, _, slots = domxml.Redefine(have, want, was, slots, nil)
 		have = define(t, s, next)
 		now := places(have)
 		for device, place := range first {

@@ -115,7 +115,7 @@ func TestEditedDomainsAreDefined(t *testing.T) {
 				if n == 0 {
 					next, slots = domxml.Create(want)
 				} else {
-					next, _, slots = domxml.Redefine(have, want, was, slots)
+					next, _, slots = domxml.Redefine(have, want, was, slots, nil)
 				}
 				have = define(t, s, next)
 				for _, c := range domxml.Compare(want, have, want) {

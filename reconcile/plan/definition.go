@@ -116,7 +116,7 @@ func (a *Assessment) compareInactive(want *domxml.Element, m metadata.Metadata) 
 	if err != nil {
 		was = nil // somebody edited our record: nothing is removed that is not known to be ours
 	}
-	next, changes, slots := domxml.Redefine(have, want, was, m.Slots)
+	next, changes, slots := domxml.Redefine(have, want, was, m.Slots, nil)
 	def := definition{meta: m, stale: a.stale(m), changes: fields(changes)}
 	switch {
 	case d.Meta() == nil:

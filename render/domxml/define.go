@@ -9,15 +9,17 @@ func Create(want *Element) (*Element, Slots) {
 	settleBoot(next)
 	addRootPorts(next)
 	if devices := next.Child("devices"); devices != nil {
-		nameTargets(devices, nil)
+		nameTargets(devices, nil, nil)
 		return next, slotsOf(devices)
 	}
 	return next, Slots{}
 }
 
 // Redefine is the next definition of a domain that has one: Converge, with every device that stays where it is, and new
-// ones where none was. before is what is remembered of devices' places.
-func Redefine(have, want, was *Element, before Slots) (*Element, []Change, Slots) {
+// ones where none was. before is what is remembered of devices' places. live is the domain as it runs, nil when it does
+// not: a device that was plugged into it keeps the place that it has there, and no new one gets a place that is taken
+// there.
+func Redefine(have, want, was *Element, before Slots, live *Element) (*Element, []Change, Slots) {
 	next, changes := Converge(have, want, was)
 	settleBoot(next)
 	known := maps.Clone(before)
@@ -27,7 +29,7 @@ func Redefine(have, want, was *Element, before Slots) (*Element, []Change, Slots
 	if devices := have.Child("devices"); devices != nil {
 		maps.Copy(known, slotsOf(devices))
 	}
-	return next, changes, place(next, known)
+	return next, changes, place(next, known, live)
 }
 
 // settleBoot removes the boot order by kind where devices have one of their own: libvirt adds <boot dev='hd'/> by itself and

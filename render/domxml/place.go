@@ -92,17 +92,26 @@ func slotsOf(devices *Element) Slots {
 
 // place gives every device of next that has no address yet a PCI address where no other device is, or was: libvirt alone
 // would fill the first hole, and the device that comes back would find its place taken. before is what is remembered of
-// holes. It returns what to remember from now on. On machines without root ports libvirt places devices.
-func place(next *Element, before Slots) Slots {
+// holes, live the domain as it runs. It returns what to remember from now on. On machines without root ports libvirt
+// places devices.
+func place(next *Element, before Slots, live *Element) Slots {
 	devices := next.Child("devices")
 	if devices == nil {
 		return before
 	}
-	nameTargets(devices, before)
+	settle(devices, live)
+	nameTargets(devices, before, live)
 	slots := slotsOf(devices)
-	used, held := map[string]bool{}, map[string]bool{} // held: by a device that is gone
+	used, held := map[string]bool{}, map[string]bool{} // held: by a device that is gone, or that runs
 	for _, d := range devices.Children {
 		used[pciAddress(d)] = true
+	}
+	if running := live.Child("devices"); running != nil {
+		for _, d := range running.Children {
+			if address := pciAddress(d); address != "" && !used[address] {
+				held[address] = true
+			}
+		}
 	}
 	for name, s := range before {
 		if _, there := slots[name]; !there {
@@ -138,6 +147,52 @@ func place(next *Element, before Slots) Slots {
 		}
 	}
 	return slots
+}
+
+// settle gives devices that were plugged into the running machine, and have no place in its definition yet, the one that
+// they have there.
+func settle(devices, live *Element) {
+	running := live.Child("devices")
+	if running == nil {
+		return
+	}
+	taken := map[string]bool{}
+	for _, d := range devices.Children {
+		if a := d.Child("address"); a != nil {
+			taken[d.Name+a.String()] = true
+			taken[pciAddress(d)] = true
+		}
+	}
+	for _, d := range devices.Children {
+		there := pair("devices/"+d.Name, []*Element{d}, named(running, d.Name))[d]
+		if there == nil || d.Child("address") != nil || d.UserAlias() == "" || d.UserAlias() != there.UserAlias() {
+			continue
+		}
+		if !sameBus(d, there) {
+			continue // on another bus it is another device to the guest
+		}
+		if address := there.Child("address"); address != nil && !taken[d.Name+address.String()] && (pciAddress(there) == "" || !taken[pciAddress(there)]) {
+			d.Append(address.Clone())
+		}
+		if t := d.Child("target"); d.Name == "disk" && t != nil && t.Attr("dev") == "" {
+			t.Attrs = append([]Attr{{"dev", there.Child("target").Attr("dev")}}, t.Attrs...)
+		}
+	}
+}
+
+// sameBus says whether two devices go into the same kind of place, as far as a says it.
+func sameBus(a, b *Element) bool {
+	for _, says := range []func(*Element) string{
+		func(e *Element) string { return e.Child("target").Attr("bus") },
+		func(e *Element) string { return e.Child("model").Attr("type") },
+		func(e *Element) string { return e.Attr("bus") },
+		func(e *Element) string { return e.Attr("model") },
+	} {
+		if said := says(a); said != "" && said != says(b) {
+			return false
+		}
+	}
+	return true
 }
 
 func hasAddress(devices *Element, name, address string) bool {

@@ -75,7 +75,7 @@ func TestPlacesNeverMove(t *testing.T) {
 				names = slices.Insert(slices.Clone(names), i, name)
 			}
 			want = machine(names...)
-			have, _, slots = Redefine(have, want, was, slots)
+			have, _, slots = Redefine(have, want, was, slots, nil)
 			addresses(have)
 			if got := len(slotsOf(have.Child("devices"))); got != len(names) {
 				t.Fatalf("seed %d, step %d: %d devices, want %d", seed, step, got, len(names))
@@ -101,7 +101,7 @@ func TestBootOrderReplacesBootKinds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	next, _, _ := Redefine(have, want, nil, nil)
+	next, _, _ := Redefine(have, want, nil, nil, nil)
 	if next.Child("os/boot") != nil {
 		t.Errorf("libvirt refuses both:\n%s", next)
 	}

@@ -9,10 +9,13 @@ var targetPrefix = map[string]string{
 	"virtio": "vd", "scsi": "sd", "sata": "sd", "usb": "sd", "ide": "hd", "fdc": "fd", "xen": "xvd",
 }
 
-// nameTargets gives each disk that has no target name one that no other disk has, or had. SATA, SCSI and USB disks share
-// their letters.
-func nameTargets(devices *Element, before Slots) {
+// nameTargets gives each disk that has no target name one that no other disk has, or had, here or as the domain runs. SATA,
+// SCSI and USB disks share their letters.
+func nameTargets(devices *Element, before Slots, live *Element) {
 	used := map[string]bool{}
+	for _, d := range named(live.Child("devices"), "disk") {
+		used[d.Child("target").Attr("dev")] = true
+	}
 	for _, s := range before {
 		used[s.Dev] = true
 	}
