@@ -2,6 +2,7 @@ package reconcile_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -15,6 +16,7 @@ import (
 	"github.com/gitvirt/gitvirt/reconcile"
 	"github.com/gitvirt/gitvirt/reconcile/plan"
 	"github.com/gitvirt/gitvirt/reconcile/status"
+	"github.com/gitvirt/gitvirt/runner"
 	"github.com/gitvirt/gitvirt/source"
 	"github.com/gitvirt/gitvirt/test/fakevirt"
 )
@@ -96,7 +98,10 @@ func (a *agent) restart() {
 	loop, err := reconcile.New(reconcile.Options{
 		Host: a.host, Fleet: "test", Interval: time.Minute, Budget: 3, StateFile: a.state,
 		Source: a.repo, Runner: a.libvirt, Logger: slog.New(slog.DiscardHandler), Metrics: a,
-		Publish: func(status.Facts) {}, Refused: func(err error) bool { return strings.Contains(err.Error(), "refused") },
+		Publish: func(status.Facts) {}, Patience: 100 * time.Millisecond,
+		Refused: func(err error) bool {
+			return errors.Is(err, runner.ErrInvalid) || errors.Is(err, fakevirt.ErrRefused) || strings.Contains(err.Error(), "refused")
+		},
 	})
 	if err != nil {
 		a.t.Fatal(err)

@@ -47,7 +47,7 @@ func New(o Options) (*Loop, error) {
 		o.Logger.Warn("the agent begins without its memory", "error", err)
 	}
 	return &Loop{
-		opts: o, log: o.Logger, fetcher: newFetcher(o), crew: newCrew(o.Runner.Apply, o.Metrics.Acted),
+		opts: o, log: o.Logger, fetcher: newFetcher(o), crew: newCrew(o.Runner.Apply, o.Metrics.Acted, o.Refused),
 		documents: NewDocuments(), memory: newMemory(), state: s,
 	}, nil
 }
@@ -192,7 +192,9 @@ func (l *Loop) once(ctx context.Context, act bool) (facts status.Facts, err erro
 			l.log.Error("the revision before stays in force", "error", err)
 		}
 	}
-	p, assessments := plan.Make(l.revision.wanted, world, l.memory.forPlan(facts.Now, world, l.state))
+	memory := l.memory.forPlan(facts.Now, world, l.state)
+	memory.Patience = l.opts.Patience
+	p, assessments := plan.Make(l.revision.wanted, world, memory)
 	facts.Plan, facts.Assessments = p, assessments
 	l.memory.learn(assessments)
 	if act {

@@ -49,7 +49,7 @@ func TestLife(t *testing.T) {
 		a.repo.commit(t, docs(config("web", "", memory(small, "128Mi")), run("web", "state: Running")), 0)
 		a.expect("web next-start Edited")
 		a.quiet()
-		want := []plan.Staged{{Change: plan.Change{Path: "domain.memory.guest", From: "64Mi", To: "128Mi"}, Effect: plan.EffectNextStart}}
+		want := []plan.Staged{{Change: plan.Change{Path: "domain.memory.guest", From: "64Mi", To: "128Mi"}, Effect: plan.EffectNextStart, Restart: true}}
 		if got := a.assessment("web").Staged; !slices.Equal(got, want) {
 			t.Errorf("staged = %v, want %v", got, want)
 		}

@@ -25,6 +25,7 @@ type memory struct {
 	memos    map[string]*plan.Memo
 	restarts map[string]int
 	quick    map[string]quick
+	tries    map[string]map[string]plan.Try
 }
 
 // request is when the guest of a domain was asked to shut down; another start has another ID.
@@ -44,6 +45,7 @@ func newMemory() *memory {
 	return &memory{
 		asked: map[string]request{}, failures: map[string]status.Failure{}, refused: map[string]plan.Refusal{},
 		defined: map[string]string{}, memos: map[string]*plan.Memo{}, restarts: map[string]int{}, quick: map[string]quick{},
+		tries: map[string]map[string]plan.Try{},
 	}
 }
 
@@ -51,7 +53,7 @@ func newMemory() *memory {
 func (m *memory) forPlan(now time.Time, world plan.World, s state) plan.Memory {
 	out := plan.Memory{
 		Now: now, Asked: map[string]plan.Asked{}, NotBefore: map[string]time.Time{},
-		Refused: m.refused, Defined: m.defined, Memos: m.memos,
+		Refused: m.refused, Defined: m.defined, Memos: m.memos, Tries: m.tries,
 		LetThrough: s.LetThrough, MovedFrom: s.MovedFrom,
 	}
 	ids := make(map[string]int32, len(world.Domains))
@@ -82,6 +84,9 @@ func (m *memory) learn(assessments []plan.Assessment) {
 	for _, a := range assessments {
 		if a.Memo != nil {
 			memos[a.Name] = a.Memo
+			if len(a.Memo.Behind) == 0 {
+				delete(m.tries, a.Name)
+			}
 		} else if old := m.memos[a.Name]; old != nil {
 			memos[a.Name] = old
 		}
@@ -97,6 +102,7 @@ func (m *memory) learn(assessments []plan.Assessment) {
 	maps.DeleteFunc(m.defined, func(name string, _ string) bool { return gone(name) })
 	maps.DeleteFunc(m.restarts, func(name string, _ int) bool { return gone(name) })
 	maps.DeleteFunc(m.quick, func(name string, _ quick) bool { return gone(name) })
+	maps.DeleteFunc(m.tries, func(name string, _ map[string]plan.Try) bool { return gone(name) })
 }
 
 // done keeps what became of an instance's actions.
@@ -119,6 +125,12 @@ func (m *memory) done(r result, refused bool) {
 		if a.Effect == plan.EffectStart && a.Reason == "RestartPolicy" && len(a.Steps) > 0 {
 			m.restarted(name, r.at)
 		}
+	}
+	for try, t := range r.tries {
+		if m.tries[name] == nil {
+			m.tries[name] = map[string]plan.Try{}
+		}
+		m.tries[name][try] = t
 	}
 	if r.err == nil {
 		delete(m.failures, name)
@@ -155,6 +167,10 @@ func (m *memory) newRevision() {
 	}
 	clear(m.refused)
 	clear(m.quick)
+	for _, tries := range m.tries {
+		// What was just taken is awaited; what came to nothing may be possible now.
+		maps.DeleteFunc(tries, func(_ string, t plan.Try) bool { return t.Refused != "" || time.Since(t.At) > stable })
+	}
 }
 
 // backOff is how long to wait after so many failures: a second, doubling, up to 5 minutes, and up to a tenth more at

@@ -46,6 +46,8 @@ type Options struct {
 	Interval time.Duration
 	// Budget is how many instances one revision may remove from this host.
 	Budget int
+	// Patience is how long a guest has to follow a change while it runs; plan.Patience when it is 0.
+	Patience time.Duration
 	// StateFile keeps what must outlive the agent.
 	StateFile string
 	Version   string
@@ -56,7 +58,7 @@ type Options struct {
 	Metrics Metrics
 	// Publish takes what is known after each pass.
 	Publish func(status.Facts)
-	// Refused says whether libvirt refused a definition, so that trying again is of no use.
+	// Refused says whether libvirt refused a definition, or a change of a running domain, so that trying again is of no use.
 	Refused func(error) bool
 }
 

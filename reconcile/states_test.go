@@ -97,6 +97,8 @@ func examples() []example {
 		one(plan.PhasePaused, "", "16Mi", "state: Paused, run: 3", "root", "last", "nic0", "nic1"),
 		one(plan.PhasePaused, "rollout: Restart", "18Mi", "state: Paused", "root", "seed", "scratch"),
 		one(plan.PhasePaused, "rollout: Restart", "18Mi", "state: Paused, run: 4", "seed", "root"),
+		one(plan.PhasePaused, "rollout: Live", "16Mi", "state: Paused", "root", "mid", "nic0"),
+		one(plan.PhasePaused, "rollout: Live", "16Mi", "state: Paused", "root", "last", "nic1", "scratch", "seed"),
 		one(plan.PhaseStopped, "restartPolicy: Never", "16Mi", "state: Stopped, run: 5", "root", "seed"),
 		one(plan.PhasePaused, "deletionPolicy: Delete", "16Mi", "state: Paused, run: 6", "root", "nic0"),
 		two,
@@ -157,6 +159,9 @@ func (b bed) reach(t *testing.T, a *agent, what string) {
 		if len(a.facts.Failures) > 0 {
 			b.sleep()
 		}
+		if waits := a.facts.Plan.Actions; len(waits) > 0 && waits[0].Reason == "Waiting" {
+			time.Sleep(150 * time.Millisecond) // for a guest that will not follow
+		}
 	}
 	for _, action := range a.facts.Plan.Actions {
 		t.Errorf("%s: still planned: %s %s %s: %s %v", what, action.Instance, action.Effect, action.Reason, action.Message, action.Changes)
@@ -187,6 +192,9 @@ func (b bed) try(t *testing.T, from, to example, at int, after bool) bool {
 	b.reach(t, a, "the second state")
 	b.verify(t, a, from, to)
 	a.restart()
+	if len(a.assessment("web").Staged) > 0 {
+		b.reach(t, a, "the second state, to a new agent") // which asks a guest that would not follow once more
+	}
 	a.quiet()
 	return f.struck
 }
@@ -279,6 +287,10 @@ func TestEveryStateFromEveryOtherOnLibvirt(t *testing.T) {
 			}
 			n++
 			if testing.Short() && n%8 != 0 {
+				continue
+			}
+			// A paused guest gives up no device, and libvirt waits 5 s for each: a fifth of those pairs will do.
+			if strings.Contains(from.documents+to.documents, "rollout: Live") && n%5 != 0 {
 				continue
 			}
 			t.Run(fmt.Sprintf("%d to %d", i, j), func(t *testing.T) {

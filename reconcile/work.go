@@ -17,14 +17,16 @@ type result struct {
 	done    int       // how many of them went well
 	at      time.Time // when it ended
 	err     error
+	tries   map[string]plan.Try // by the actions' Try
 }
 
 // crew works at instances, each at its own pace: one that hangs holds up no other. There is never more than one at work
 // at an instance.
 type crew struct {
-	apply func(context.Context, []plan.Step) error
-	acted func(plan.Action, error)
-	wg    sync.WaitGroup
+	apply   func(context.Context, []plan.Step) error
+	acted   func(plan.Action, error)
+	refused func(error) bool
+	wg      sync.WaitGroup
 
 	mu      sync.Mutex
 	busy    map[string]bool
@@ -33,9 +35,9 @@ type crew struct {
 	ready   chan struct{}   // receives when there are results
 }
 
-func newCrew(apply func(context.Context, []plan.Step) error, acted func(plan.Action, error)) *crew {
+func newCrew(apply func(context.Context, []plan.Step) error, acted func(plan.Action, error), refused func(error) bool) *crew {
 	return &crew{
-		apply: apply, acted: acted, busy: map[string]bool{}, touched: map[string]bool{}, ready: make(chan struct{}, 1),
+		apply: apply, acted: acted, refused: refused, busy: map[string]bool{}, touched: map[string]bool{}, ready: make(chan struct{}, 1),
 	}
 }
 
@@ -67,6 +69,9 @@ func (c *crew) start(ctx context.Context, r result) {
 				r.err = c.apply(ctx, a.Steps)
 				c.acted(a, r.err)
 			}
+			if a.Try != "" && len(a.Steps) > 0 {
+				r.try(a.Try, c.refused)
+			}
 			if r.err != nil {
 				break
 			}
@@ -82,6 +87,21 @@ func (c *crew) start(ctx context.Context, r result) {
 		default:
 		}
 	})
+}
+
+// try notes what became of a change that may be refused. That is then no failure of the instance.
+func (r *result) try(name string, refused func(error) bool) {
+	t := plan.Try{ID: r.id, At: time.Now()}
+	if r.err != nil {
+		if !refused(r.err) {
+			return
+		}
+		t.Refused, r.err = r.err.Error(), nil
+	}
+	if r.tries == nil {
+		r.tries = map[string]plan.Try{}
+	}
+	r.tries[name] = t
 }
 
 // take returns the results that have come in.

@@ -30,10 +30,16 @@ type Instance struct {
 	Spec manifest.InstanceSpec
 	// Volumes are what must be on the host before the domain starts, in the spec's order.
 	Volumes []Volume
+	// Temporary are the devices that only this run has, as the run state's attach says, controllers first; TemporaryVolumes
+	// are what they need. The definition has nothing of them, and Spec neither.
+	Temporary        []*domxml.Element
+	TemporaryVolumes []Volume
 	// Domain is what is declared of the domain: only this is compared with what libvirt has.
 	Domain *domxml.Element
 	// Digest is of Domain and Volumes, not of the commit: the same digest, the same machine.
 	Digest string
+	// UUIDSaid says that the documents state the UUID. Otherwise it is derived.
+	UUIDSaid bool
 }
 
 // Group is the group that an instance is a member of.

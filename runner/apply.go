@@ -49,6 +49,14 @@ var ops = map[plan.Op]operation{
 	plan.OpSuspend:       {"suspend", (*Runner).suspend},
 	plan.OpResume:        {"resume", (*Runner).resume},
 	plan.OpUndefine:      {"undefine", (*Runner).undefine},
+	plan.OpAttach:        {"plug a device into", (*Runner).attach},
+	plan.OpDetach:        {"unplug a device from", (*Runner).detach},
+	plan.OpUpdate:        {"change a device of", (*Runner).update},
+	plan.OpTune:          {"set the IO limits of a disk of", (*Runner).tune},
+	plan.OpResize:        {"grow a disk of", (*Runner).resize},
+	plan.OpMemory:        {"set the memory of", (*Runner).setMemory},
+	plan.OpVCPUs:         {"set the vCPUs of", (*Runner).setVCPUs},
+	plan.OpDescribe:      {"set the title of", (*Runner).describe},
 }
 
 // domain is the step's domain as libvirt's calls take it. Libvirt finds it by the UUID.

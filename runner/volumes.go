@@ -24,7 +24,7 @@ func (r *Runner) makeVolumes(ctx context.Context, s plan.Step) error {
 	dirs := map[string]bool{} // those with new files
 	for _, v := range s.Volumes {
 		path := v.Path
-		if v.Kind == render.VolumeFetched || v.Kind == render.VolumeEmpty && v.Fetch != nil && !s.Fresh {
+		if v.Kind == render.VolumeFetched || v.Kind == render.VolumeEmpty && v.Fetch != nil && !s.Fresh && !s.Plug {
 			// The first is all that it is. The second is made when a run begins, and can begin then without the network.
 			if err := r.fetch(ctx, v, ""); err != nil {
 				return fmt.Errorf("volume %s: %w", v.Name, err)

@@ -29,6 +29,9 @@ type Action struct {
 	Message string   `json:"message"`
 	Changes []Change `json:"changes,omitempty"`
 	Steps   []Step   `json:"-"`
+	// Try names a change of a running machine that libvirt or the guest may refuse, and only it: what becomes of it is
+	// Memory's Tries. Other actions go on.
+	Try string `json:"-"`
 }
 
 // Change is one field that differs.
@@ -54,7 +57,24 @@ const (
 	OpSuspend       Op = "suspend"        // pause the vCPUs
 	OpResume        Op = "resume"         // run the vCPUs
 	OpUndefine      Op = "undefine"       // remove an inactive domain's definition; its disks and NVRAM stay
+
+	// What is below changes a running domain, and not its inactive XML. That it was done shows in the live XML.
+	OpAttach   Op = "attach"   // plug in the device XML
+	OpDetach   Op = "detach"   // ask the guest to give up the device XML; do not wait
+	OpUpdate   Op = "update"   // make the device that XML names what XML says
+	OpTune     Op = "tune"     // set the IO limits of the disk Device to Tune; what is not named has none
+	OpResize   Op = "resize"   // grow the disk Device to Amount bytes
+	OpMemory   Op = "memory"   // set the guest's memory to Amount KiB, by the balloon
+	OpVCPUs    Op = "vcpus"    // set the number of vCPUs to Amount
+	OpDescribe Op = "describe" // set the title to Title and the description to Description; empty removes one
 )
+
+// Param is one IO limit, by the name of libvirt's element in <iotune>.
+type Param struct {
+	Name  string
+	Value uint64
+	Text  string // of group_name, instead of Value
+}
 
 // Step is one call, or a few that belong together, at one domain. Steps of an instance run in order, and stop at the
 // first that fails.
@@ -62,7 +82,7 @@ type Step struct {
 	Op       Op
 	Domain   string // the domain's name
 	UUID     string
-	XML      string             // OpDefine
+	XML      string             // OpDefine; of one device: OpAttach, OpDetach, OpUpdate
 	Volumes  []render.Volume    // OpVolumes, OpDeleteVolumes
 	Fresh    bool               // OpVolumes: VolumeEmpty ones are made anew, because a run begins; else only what they Fetch is brought
 	Metadata *metadata.Metadata // OpMetadata
@@ -70,6 +90,12 @@ type Step struct {
 	Live     bool               // OpMetadata
 	On       bool               // OpAutostart
 	Paused   bool               // OpStart
+	Plug     bool               // OpVolumes: all are for a running domain; what is there stays as it is
+	Device   string             // OpTune, OpResize: a disk's target name, vda
+	Amount   uint64             // OpResize: bytes; OpMemory: KiB; OpVCPUs
+	Tune     []Param            // OpTune
+
+	Title, Description string // OpDescribe
 }
 
 // Plan is what to do, sorted by instance.

@@ -9,7 +9,6 @@ import (
 
 	"github.com/gitvirt/gitvirt/render"
 	"github.com/gitvirt/gitvirt/render/domxml"
-	"github.com/gitvirt/gitvirt/render/manifest"
 	"github.com/gitvirt/gitvirt/render/metadata"
 )
 
@@ -32,13 +31,20 @@ func record(i *render.Instance, slots domxml.Slots) metadata.Metadata {
 		Config: i.Config, Revision: i.Revision, Digest: i.Digest, Flavour: i.Flavour,
 		DeletionPolicy: string(i.DeletionPolicy), GraceSeconds: i.GraceSeconds,
 		Slots: slots, Applied: metadata.Pack(i.Domain),
-	}
-	for _, v := range i.Volumes {
-		if !v.OfHost() && v.Kind != render.VolumeFetched { // those are not the domain's alone
-			m.Volumes = append(m.Volumes, metadata.Volume{Name: v.Name, Pool: v.Pool, File: v.File, Size: v.Size, Keep: v.Persistent()})
-		}
+		Volumes: volumesOf(slices.Concat(i.Volumes, i.TemporaryVolumes)),
 	}
 	return m
+}
+
+// volumesOf are the volumes as a record has them: those that are the domain's alone.
+func volumesOf(volumes []render.Volume) []metadata.Volume {
+	var list []metadata.Volume
+	for _, v := range volumes {
+		if !v.OfHost() && v.Kind != render.VolumeFetched {
+			list = append(list, metadata.Volume{Name: v.Name, Pool: v.Pool, File: v.File, Size: v.Size, Keep: v.Persistent()})
+		}
+	}
+	return list
 }
 
 // creation is the first definition of an instance.
@@ -63,29 +69,33 @@ func (a *Assessment) define(mem Memory) (definition, error) {
 	if d.Meta() != nil {
 		m = *d.Meta()
 	}
-	before := mem.Memos[i.Name]
-	if before != nil && before.InSync && before.Digest == i.Digest && before.Inactive == d.Inactive.Hash && before.Live == d.Live.Hash {
-		a.Memo = before
-		a.stage(before.Staged)
-		a.unkept()
-		a.checkSizes(m)
-		return definition{meta: m, stale: a.stale(m)}, nil
-	}
 	want := i.Domain.Clone()
 	// A domain keeps the UUID that it was made with.
 	want.Ensure("uuid").Text = d.UUID
-	def, err := a.compareInactive(want, m)
+	a.immutable()
+	temporary := temporaryOf(i)
+	before := mem.Memos[i.Name]
+	if before != nil && before.InSync && before.Digest == i.Digest && before.Inactive == d.Inactive.Hash && before.Live == d.Live.Hash && before.Temporary == temporary {
+		a.Memo, a.behind = before, before.Behind
+		a.unkept()
+		a.checkSizes(m)
+		a.cannot(before.Cannot)
+		return definition{meta: m, stale: a.stale(m)}, nil
+	}
+	var live *domxml.Element
+	if d.Active() {
+		var err error
+		if live, err = domxml.Parse(d.Live.Text); err != nil {
+			return definition{}, fmt.Errorf("cannot read the live XML that libvirt gives of it: %w", err)
+		}
+	}
+	memo := &Memo{Digest: i.Digest, Inactive: d.Inactive.Hash, Live: d.Live.Hash, Temporary: temporary}
+	def, have, err := a.compareInactive(memo, want, live, m)
 	if err != nil {
 		return def, err
 	}
-	memo := &Memo{Digest: i.Digest, Inactive: d.Inactive.Hash, Live: d.Live.Hash}
-	if d.Active() && (d.Live.Meta == nil || d.Live.Meta.Digest != i.Digest) {
-		if memo.Staged, err = a.compareLive(want); err != nil {
-			return def, err
-		}
-	}
-	a.stage(memo.Staged)
 	a.checkSizes(m)
+	a.cannot(memo.Cannot)
 	if def.next != nil && m.Digest == i.Digest {
 		def.changes = a.drift(def.changes, before, memo, mem)
 		if len(def.changes) == 0 {
@@ -97,12 +107,28 @@ func (a *Assessment) define(mem Memory) (definition, error) {
 		memo.InSync = true
 		a.Memo = memo
 		a.unkept()
+	} else {
+		have = def.next
+	}
+	if live != nil {
+		a.compareLive(memo, want, live, have, def.meta)
+		a.behind = memo.Behind
 	}
 	return def, nil
 }
 
-// compareInactive finds the next definition, nil when there is nothing to write.
-func (a *Assessment) compareInactive(want *domxml.Element, m metadata.Metadata) (definition, error) {
+// temporaryOf tells one set of temporary devices from another.
+func temporaryOf(i *render.Instance) string {
+	text := ""
+	for _, d := range i.Temporary {
+		text += d.String()
+	}
+	return text
+}
+
+// compareInactive finds the next definition, nil when there is nothing to write, and returns the one that there is. live is
+// nil for a domain that does not run.
+func (a *Assessment) compareInactive(memo *Memo, want, live *domxml.Element, m metadata.Metadata) (definition, *domxml.Element, error) {
 	i, d := a.Instance, a.Domain
 	text := d.Inactive.Text
 	if text == "" {
@@ -110,13 +136,14 @@ func (a *Assessment) compareInactive(want *domxml.Element, m metadata.Metadata) 
 	}
 	have, err := domxml.Parse(text)
 	if err != nil {
-		return definition{}, fmt.Errorf("cannot read the XML that libvirt gives of it: %w", err)
+		return definition{}, nil, fmt.Errorf("cannot read the XML that libvirt gives of it: %w", err)
 	}
+	memo.Cannot = keepMachine(want, have)
 	was, err := metadata.Unpack(m.Applied)
 	if err != nil {
 		was = nil // somebody edited our record: nothing is removed that is not known to be ours
 	}
-	next, changes, slots := domxml.Redefine(have, want, was, m.Slots, nil)
+	next, changes, slots := domxml.Redefine(have, want, was, m.Slots, live)
 	def := definition{meta: m, stale: a.stale(m), changes: fields(changes)}
 	switch {
 	case d.Meta() == nil:
@@ -128,14 +155,14 @@ func (a *Assessment) compareInactive(want *domxml.Element, m metadata.Metadata) 
 	case len(changes) > 0:
 		def.reason, def.message = "Drift", "it was changed by hand: what is declared is put back"
 	default:
-		return def, nil
+		return def, have, nil
 	}
 	if len(changes) == 0 && m.Digest != i.Digest {
 		def.changes = append(def.changes, sizeChanges(m, i)...)
 	}
 	def.next = next
 	def.meta = record(i, slots)
-	def.meta.Run, def.meta.UID, def.meta.Outcome, def.meta.Paused = m.Run, m.UID, m.Outcome, m.Paused
+	def.meta.Run, def.meta.UID, def.meta.Outcome, def.meta.Paused, def.meta.Drift = m.Run, m.UID, m.Outcome, m.Paused, m.Drift
 	a.keepSizes(m, &def.meta)
 	if d.Active() {
 		// The run that goes on needs them still.
@@ -144,37 +171,7 @@ func (a *Assessment) compareInactive(want *domxml.Element, m metadata.Metadata) 
 		}
 		def.stale = nil
 	}
-	return def, nil
-}
-
-// compareLive finds what the next start would change.
-func (a *Assessment) compareLive(want *domxml.Element) ([]Change, error) {
-	i, d := a.Instance, a.Domain
-	live, err := domxml.Parse(d.Live.Text)
-	if err != nil {
-		return nil, fmt.Errorf("cannot read the live XML that libvirt gives of it: %w", err)
-	}
-	var was *domxml.Element
-	if m := d.Live.Meta; m != nil {
-		was, _ = metadata.Unpack(m.Applied) // as above
-	}
-	changes := fields(domxml.Compare(want, live, was))
-	if d.Live.Meta != nil {
-		changes = append(changes, sizeChanges(*d.Live.Meta, i)...)
-	}
-	return changes, nil
-}
-
-// stage says of the changes that wait what will apply them.
-func (a *Assessment) stage(changes []Change) {
-	effect := EffectNextStart
-	if a.Instance.Rollout == manifest.RolloutRestart {
-		effect = EffectRestart
-	}
-	a.Staged = nil
-	for _, c := range changes {
-		a.Staged = append(a.Staged, Staged{c, effect})
-	}
+	return def, have, nil
 }
 
 // drift is what of the changes is new since the definition was last in sync. What differs just after this agent has

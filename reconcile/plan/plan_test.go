@@ -18,7 +18,8 @@ func TestFields(t *testing.T) {
 		change domxml.Change
 		want   Change
 	}{
-		"memory":      {domxml.Change{Path: "memory", From: "1048576 KiB", To: "2097152 KiB"}, Change{"domain.memory.guest", "1Gi", "2Gi"}},
+		"memory":      {domxml.Change{Path: "memory", From: "1048576 KiB", To: "2097152 KiB"}, Change{"domain.memory.maxGuest", "1Gi", "2Gi"}},
+		"the balloon": {domxml.Change{Path: "currentMemory", From: "1048576 KiB", To: "2097152 KiB"}, Change{"domain.memory.guest", "1Gi", "2Gi"}},
 		"cores":       {domxml.Change{Path: "cpu/topology@cores", From: "1", To: "2"}, Change{"domain.cpu.cores", "1", "2"}},
 		"cache":       {domxml.Change{Path: "devices/disk[root]/driver@cache", To: "none"}, Change{"domain.devices.disks[root].cache", "", "none"}},
 		"a new disk":  {domxml.Change{Path: "devices/disk[data]", To: "x"}, Change{"domain.devices.disks[data]", "", "x"}},
@@ -30,7 +31,7 @@ func TestFields(t *testing.T) {
 		"hyperv":      {domxml.Change{Path: "features/hyperv/relaxed@state", From: "on", To: "off"}, Change{"domain.features.hyperv.relaxed", "on", "off"}},
 		"domainXML":   {domxml.Change{Path: "devices/redirdev@bus", From: "usb", To: ""}, Change{"domainXML:devices/redirdev@bus", "usb", ""}},
 		"video":       {domxml.Change{Path: "devices/video/model@type", From: "vga", To: "virtio"}, Change{"domain.devices.video", "vga", "virtio"}},
-		"vcpus":       {domxml.Change{Path: "vcpu@current", From: "1", To: "2"}, Change{"domain.cpu", "1", "2"}},
+		"vcpus":       {domxml.Change{Path: "vcpu@current", From: "1", To: "2"}, Change{"domain.cpu.sockets", "1", "2"}},
 		"a feature":   {domxml.Change{Path: "cpu/feature[vmx]@policy", From: "require", To: "disable"}, Change{"domain.cpu.features[vmx]", "require", "disable"}},
 		"the chassis": {domxml.Change{Path: "sysinfo/chassis/entry[sku]", To: "S"}, Change{"domain.chassis.sku", "", "S"}},
 		"a timer":     {domxml.Change{Path: "clock/timer[kvmclock]@present", From: "no", To: "yes"}, Change{"domain.clock.timer.kvm", "no", "yes"}},

@@ -26,8 +26,9 @@ func (a *Assessment) power(def definition, mem Memory) {
 // running is for a domain that has a QEMU process.
 func (a *Assessment) running(def definition, mem Memory) {
 	i, d := a.Instance, a.Domain
+	todo := a.sort(mem)
 	if def.next != nil {
-		a.write(&def, EffectNextStart)
+		a.writeBeside(&def, todo)
 	}
 	m := def.meta
 	live := m
@@ -36,16 +37,21 @@ func (a *Assessment) running(def definition, mem Memory) {
 	}
 	again := live.Run > 0 && i.Run > live.Run
 	switch {
-	case i.State == manifest.StateManual:
-		return
 	case i.State == manifest.StateStopped:
-		a.stop(stopping{EffectStop, "Stopped", "its RunState says Stopped", i.GraceSeconds, metadata.OutcomeStopped, m}, mem)
+		a.stop(stopping{EffectStop, "Stopped", "its RunState says Stopped", i.GraceSeconds, metadata.OutcomeStopped, m, nil}, mem)
 		return
+	case i.State == manifest.StateManual:
 	case again:
-		a.stop(stopping{EffectRestart, "Run", fmt.Sprintf("run %d is wanted, and run %d is running", i.Run, live.Run), i.GraceSeconds, metadata.OutcomeNone, m}, mem)
+		a.stop(stopping{EffectRestart, "Run", fmt.Sprintf("run %d is wanted, and run %d is running", i.Run, live.Run), i.GraceSeconds, metadata.OutcomeNone, m, a.staged()}, mem)
 		return
-	case i.Rollout == manifest.RolloutRestart && len(a.Staged) > 0:
-		a.stop(stopping{EffectRestart, "Rollout", "its config says rollout: Restart, and it changed", i.GraceSeconds, metadata.OutcomeNone, m}, mem)
+	case a.restartsFor(&m):
+		a.stop(stopping{EffectRestart, "Rollout", "its config says rollout: Restart, and it changed", i.GraceSeconds, metadata.OutcomeNone, m, a.staged()}, mem)
+		return
+	}
+	if def.next == nil {
+		a.follow(todo, mem)
+	}
+	if i.State == manifest.StateManual {
 		return
 	}
 	if d.State == DomainCrashed {
@@ -221,57 +227,4 @@ func (a *Assessment) settlePhase(outcome metadata.Outcome) {
 	default:
 		a.Phase = PhaseStopped
 	}
-}
-
-// askAgain is how often a guest is asked again to shut down: one that is still booting does not hear the first request.
-const askAgain = 10 * time.Second
-
-// stopping is why a domain is to go down, and how the record is to call it.
-type stopping struct {
-	effect          Effect
-	reason, message string
-	grace           int64
-	outcome         metadata.Outcome
-	meta            metadata.Metadata
-}
-
-// stop asks the guest to shut down, and pulls the plug once its time is over. It never waits: it is looked at again.
-func (a *Assessment) stop(s stopping, mem Memory) {
-	d := a.Domain
-	asked, before := mem.Asked[a.Name]
-	if !before {
-		var steps []Step
-		if s.effect != EffectRemove && s.meta.Outcome != s.outcome {
-			marked := s.meta
-			marked.Outcome = s.outcome
-			steps = append(steps, a.step(Step{Op: OpMetadata, Metadata: &marked, Config: true}))
-		}
-		if d.State == DomainPaused && s.grace > 0 {
-			steps = append(steps, a.step(Step{Op: OpResume})) // a paused guest hears nothing
-		}
-		op := OpShutdown
-		if s.grace == 0 {
-			op = OpDestroy
-		}
-		a.act(s.effect, s.reason, s.message, nil, append(steps, a.step(Step{Op: op}))...)
-		a.wake(mem.Now.Add(min(time.Duration(s.grace)*time.Second, askAgain)))
-		return
-	}
-	deadline := asked.First.Add(time.Duration(s.grace) * time.Second)
-	if !mem.Now.Before(deadline) {
-		a.act(s.effect, "GracePeriodOver", fmt.Sprintf("the guest did not shut down within %d s: pull the plug", s.grace), nil, a.step(Step{Op: OpDestroy}))
-		return
-	}
-	message := fmt.Sprintf("waiting until %s for the guest to shut down", deadline.UTC().Format(time.RFC3339))
-	var steps []Step
-	next := asked.Last.Add(askAgain)
-	if !mem.Now.Before(next) {
-		steps = append(steps, a.step(Step{Op: OpShutdown}))
-		next = mem.Now.Add(askAgain)
-	}
-	a.act(s.effect, s.reason, s.message+": "+message, nil, steps...)
-	if deadline.Before(next) {
-		next = deadline
-	}
-	a.wake(next)
 }

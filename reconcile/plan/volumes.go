@@ -26,7 +26,7 @@ func recorded(m *metadata.Metadata, choose func(keep bool) bool) []render.Volume
 // earlier user-data, an empty disk that is gone.
 func (a *Assessment) stale(m metadata.Metadata) []render.Volume {
 	return slices.DeleteFunc(recorded(&m, func(keep bool) bool { return !keep }), func(old render.Volume) bool {
-		return slices.ContainsFunc(a.Instance.Volumes, func(v render.Volume) bool { return v.Pool == old.Pool && v.File == old.File })
+		return slices.ContainsFunc(slices.Concat(a.Instance.Volumes, a.Instance.TemporaryVolumes), func(v render.Volume) bool { return v.Pool == old.Pool && v.File == old.File })
 	})
 }
 

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/gitvirt/gitvirt/render"
+	"github.com/gitvirt/gitvirt/render/metadata"
 )
 
 // Wanted is what one revision wants of one host.
@@ -56,6 +57,10 @@ type Memory struct {
 	Defined map[string]string
 	// Memos are the comparisons of earlier passes.
 	Memos map[string]*Memo
+	// Patience is how long a guest has to follow a change while it runs; the usual time when it is 0.
+	Patience time.Duration
+	// Tries are the changes of running machines that were tried, by instance and by the action's Try.
+	Tries map[string]map[string]Try
 	// LetThrough are removals that a commit has allowed.
 	LetThrough map[string]bool
 	// MovedFrom are the hosts that instances were on in an earlier revision.
@@ -75,14 +80,36 @@ type Memo struct {
 	InSync bool
 	// Unkept is what libvirt does not keep as it was declared, just after it was defined.
 	Unkept []Change
-	// Staged is what the inactive XML has and the live XML has not.
-	Staged []Change
+	// Temporary is of the instance's temporary devices.
+	Temporary string
+	// Cannot is what is declared and no machine that is there can become.
+	Cannot []Change
+	// Behind is what is declared and the live XML has not.
+	Behind []Behind
+	// Config is what the inactive XML's record has to say before temporary devices are plugged in, Before what the live
+	// XML's has to say before anything is changed in the running machine, and After what it has to say once nothing is
+	// left to be changed; nil where it does.
+	Config, Before, After *metadata.Metadata
 }
 
 // Staged is a change that waits for the next start.
 type Staged struct {
 	Change
 	Effect Effect `json:"effect"`
+	// Restart says that the running machine is behind until it is restarted. Otherwise the guest would not see the
+	// change before it starts again anyway: the order of booting.
+	Restart bool `json:"restart"`
+	// Why says why it is not applied to the running machine, where its rollout would have that; empty for what nobody
+	// can change in a running machine.
+	Why string `json:"why,omitempty"`
+}
+
+// Try is what became of a change of a running machine.
+type Try struct {
+	ID int32 // the domain's: in another run it is tried again
+	At time.Time
+	// Refused is what libvirt says against it; empty when it took it.
+	Refused string
 }
 
 // Phase is what an instance is in, by the names of KubeVirt's phases.
@@ -108,6 +135,7 @@ type Assessment struct {
 	// Domain is what is there; nil for nothing.
 	Domain *Domain
 	Phase  Phase
+	// Staged is what the running machine has not, and does not come by while it runs.
 	Staged []Staged
 	// Blocked says why something cannot be done, by reason and message; empty when all can.
 	Blocked []Block
@@ -115,7 +143,8 @@ type Assessment struct {
 	Notes   []Block
 	Actions []Action
 	// Memo is the comparison, to be remembered; nil when the definition is not in sync.
-	Memo *Memo
+	Memo   *Memo
+	behind []Behind
 	// Wake is when to look again though nothing has happened; zero for never.
 	Wake time.Time
 }

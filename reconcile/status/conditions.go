@@ -50,7 +50,12 @@ func conditions(a plan.Assessment, want manifest.PowerState, failure *Failed) []
 	restart := yes(RestartRequired, false, "NothingStaged", "")
 	var fields []string
 	for _, c := range a.Staged {
-		fields = append(fields, c.Path)
+		switch {
+		case c.Restart && c.Why != "":
+			fields = append(fields, c.Path+" ("+c.Why+")")
+		case c.Restart:
+			fields = append(fields, c.Path)
+		}
 	}
 	switch {
 	case a.Phase == plan.PhaseUnknown:

@@ -14,7 +14,7 @@ import (
 func TestConditions(t *testing.T) {
 	wanted := func(state manifest.PowerState) *render.Instance { return &render.Instance{Name: "web", State: state} }
 	action := []plan.Action{{Instance: "web", Effect: plan.EffectStart, Reason: "Wanted", Message: "run 2 is wanted"}}
-	staged := []plan.Staged{{Change: plan.Change{Path: "vcpu"}}, {Change: plan.Change{Path: "memory"}}}
+	staged := []plan.Staged{{Change: plan.Change{Path: "vcpu"}, Restart: true}, {Change: plan.Change{Path: "memory"}, Restart: true}}
 	for name, c := range map[string]struct {
 		a       plan.Assessment
 		failure *Failed

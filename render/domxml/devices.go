@@ -99,3 +99,25 @@ func IsDevice(path string) (is, whole bool) {
 	}
 	return true, !strings.ContainsAny(rest, "/@")
 }
+
+// Named finds the device of a kind (disk) that has a name; nil when there is none.
+func Named(domain *Element, kind, name string) *Element {
+	for _, d := range named(domain.Child("devices"), kind) {
+		if d.UserAlias() == name {
+			return d
+		}
+	}
+	return nil
+}
+
+// KiB is an amount of memory, by its unit or libvirt's usual one; false for what is none.
+func KiB(e *Element) (uint64, bool) {
+	if e == nil {
+		return 0, false
+	}
+	n, ok := bytesOf(e)
+	if !ok || !n.IsUint64() {
+		return 0, false
+	}
+	return n.Uint64(), true
+}

@@ -17,7 +17,7 @@ type enum struct {
 func typeEnums() map[reflect.Type]*enum {
 	return map[reflect.Type]*enum{
 		reflect.TypeFor[RestartPolicy]():  {values: []string{"Always", "OnFailure", "Never"}},
-		reflect.TypeFor[Rollout]():        {values: []string{"Stage", "Restart"}, later: []string{"Live"}},
+		reflect.TypeFor[Rollout]():        {values: []string{"Stage", "Live", "Restart"}},
 		reflect.TypeFor[DeletionPolicy](): {values: []string{"Retain", "Delete"}},
 		reflect.TypeFor[PowerState]():     {values: []string{"Running", "Stopped", "Paused", "Manual"}},
 		// KubeVirt's documentation of DiskTarget and of Disk.

@@ -75,7 +75,8 @@ type ConfigSpec struct {
 	Presets []string `json:"presets,omitempty"`
 	// RestartPolicy says what to do when the guest goes down by itself.
 	RestartPolicy RestartPolicy `json:"restartPolicy,omitempty"`
-	// Rollout says what a change does to a running instance: wait for its next start, or restart it.
+	// Rollout says what a change does to a running instance: wait for its next start (Stage), be applied to the running
+	// machine as far as libvirt can (Live), or that, and a restart for the rest (Restart).
 	Rollout Rollout `json:"rollout,omitempty"`
 	// DeletionPolicy says what becomes of the volumes once the config is gone.
 	DeletionPolicy DeletionPolicy `json:"deletionPolicy,omitempty"`
@@ -162,11 +163,11 @@ const (
 // Rollout says what a change does to a running instance.
 type Rollout string
 
-// The rollouts. Live is not supported yet, and an error that says so.
+// The rollouts.
 const (
 	RolloutStage   Rollout = "Stage" // the default
-	RolloutLive    Rollout = "Live"
-	RolloutRestart Rollout = "Restart"
+	RolloutLive    Rollout = "Live"    // what can be is applied to the running machine, the rest waits
+	RolloutRestart Rollout = "Restart" // what can be is applied to the running machine; for the rest it is restarted
 )
 
 // DeletionPolicy says what becomes of the volumes once the config is gone.

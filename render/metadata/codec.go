@@ -62,7 +62,7 @@ func fromElement(e *domxml.Element) (*Metadata, error) {
 			m.Revision, m.Digest = c.Attr("revision"), c.Attr("digest")
 		case "run":
 			m.Run, m.UID = number(c.Attr("number")), c.Attr("uid")
-			m.Outcome, m.Paused = Outcome(c.Attr("outcome")), c.Attr("paused") == "yes"
+			m.Outcome, m.Paused, m.Drift = Outcome(c.Attr("outcome")), c.Attr("paused") == "yes", c.Attr("drift")
 		case "removal":
 			m.DeletionPolicy, m.GraceSeconds = c.Attr("deletionPolicy"), number(c.Attr("graceSeconds"))
 		case "volume":
@@ -77,6 +77,8 @@ func fromElement(e *domxml.Element) (*Metadata, error) {
 			m.Slots[c.Attr("name")] = domxml.Slot{PCI: c.Attr("pci"), Dev: c.Attr("dev")}
 		case "applied":
 			m.Applied = c.Text
+		case "temporary":
+			m.Temporary = c.Text
 		}
 	}
 	if bad != nil {
@@ -110,7 +112,7 @@ func (m *Metadata) Element() *domxml.Element {
 		return ""
 	}
 	add("config", "name", m.Config, "flavour", m.Flavour, "revision", m.Revision, "digest", m.Digest)
-	add("run", "number", number(m.Run), "uid", m.UID, "outcome", string(m.Outcome), "paused", yes(m.Paused))
+	add("run", "number", number(m.Run), "uid", m.UID, "outcome", string(m.Outcome), "paused", yes(m.Paused), "drift", m.Drift)
 	add("removal", "deletionPolicy", m.DeletionPolicy, "graceSeconds", number(m.GraceSeconds))
 	for _, v := range m.Volumes {
 		add("volume", "name", v.Name, "pool", v.Pool, "file", v.File, "size", number(v.Size), "keep", yes(v.Keep))
@@ -118,8 +120,10 @@ func (m *Metadata) Element() *domxml.Element {
 	for _, device := range slices.Sorted(maps.Keys(m.Slots)) {
 		add("slot", "name", device, "pci", m.Slots[device].PCI, "dev", m.Slots[device].Dev)
 	}
-	if m.Applied != "" {
-		e.Append(domxml.New(name("applied"))).Text = m.Applied
+	for _, packed := range []struct{ kind, text string }{{"applied", m.Applied}, {"temporary", m.Temporary}} {
+		if packed.text != "" {
+			e.Append(domxml.New(name(packed.kind))).Text = packed.text
+		}
 	}
 	return e
 }
@@ -136,17 +140,20 @@ func (m *Metadata) Put(domain *domxml.Element) {
 	all.Append(m.Element())
 }
 
-// Pack is the form of Applied. Passwords become digests.
+// Redacted is what Pack packs: what Unpack gives has the same String.
+func Redacted(domain *domxml.Element) string { return domxml.Redact(domain).String() }
+
+// Pack is the form of Applied and Temporary. Passwords become digests.
 func Pack(domain *domxml.Element) string {
 	var b bytes.Buffer
 	// Writes to a buffer do not fail, and the level is a valid one.
 	z, _ := gzip.NewWriterLevel(&b, gzip.BestSpeed)
-	_, _ = io.WriteString(z, domxml.Redact(domain).String())
+	_, _ = io.WriteString(z, Redacted(domain))
 	_ = z.Close()
 	return base64.StdEncoding.EncodeToString(b.Bytes())
 }
 
-// Unpack is the domain that was packed; nil without an error when nothing was.
+// Unpack is the element that was packed; nil without an error when nothing was.
 func Unpack(applied string) (*domxml.Element, error) {
 	if applied == "" {
 		return nil, nil

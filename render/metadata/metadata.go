@@ -33,12 +33,18 @@ type Metadata struct {
 	UID     string // the instance's: one for each run
 	Outcome Outcome
 	Paused  bool // gitvirt paused it, not a person
+	// Drift is a digest of the hand-made changes that the run was restarted for, so that what is there again is not
+	// restarted for once more.
+	Drift string
 
 	DeletionPolicy string // Retain or Delete; kept here for when the config is gone
 	GraceSeconds   int64  // how long a stop waits; kept here for when the config is gone
 	Volumes        []Volume
 	// Slots are where the devices are, or were before they were removed: no other device gets such a place.
 	Slots domxml.Slots
+	// Temporary is the temporary devices of this run, those that are about to be plugged in too, as Applied is: a <devices>
+	// element. Only the live XML's record has it.
+	Temporary string
 	// Applied is the rendered XML that this definition was made from, gzip and base64: with it, what was taken out of
 	// a document can be told from what was never in it.
 	Applied string

@@ -26,6 +26,7 @@ type Libvirt struct {
 	lastID  int32
 	wake    chan struct{}
 	deaf    map[string]bool
+	clings  map[string]bool
 	writes  int
 }
 
@@ -40,7 +41,7 @@ type domain struct {
 // New returns one without domains.
 func New() *Libvirt {
 	return &Libvirt{domains: map[string]*domain{}, volumes: map[string]render.Volume{}, fetched: map[string]string{},
-		wake: make(chan struct{}, 1), deaf: map[string]bool{}}
+		wake: make(chan struct{}, 1), deaf: map[string]bool{}, clings: map[string]bool{}}
 }
 
 // Wake never receives: tests make their passes themselves.
@@ -162,6 +163,8 @@ func (l *Libvirt) step(s plan.Step) error {
 			return errors.New("the domain runs")
 		}
 		delete(l.domains, s.Domain)
+	case plan.OpAttach, plan.OpDetach, plan.OpUpdate, plan.OpTune, plan.OpResize, plan.OpMemory, plan.OpVCPUs, plan.OpDescribe:
+		return l.change(d, s)
 	default:
 		return fmt.Errorf("unknown step %q", s.Op)
 	}
