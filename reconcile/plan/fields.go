@@ -28,23 +28,18 @@ func FieldEffects() []FieldEffect {
 	return list
 }
 
-// rowOf finds the row of a path; nil when there is none.
-func rowOf(path string) *row {
-	for n := range rows {
-		if rows[n].xml.MatchString(path) {
-			return &rows[n]
+// rowOf finds the row of a path. What the table does not name needs a restart, and has no words but libvirt's.
+func rowOf(path string) row {
+	for _, r := range rows {
+		if r.xml.MatchString(path) {
+			return r
 		}
 	}
-	return nil
+	return row{effect: EffectRestart}
 }
 
 // effectOf is what a change at a path of the XML does to a running machine, as far as the path alone tells.
-func effectOf(path string) Effect {
-	if r := rowOf(path); r != nil {
-		return r.effect
-	}
-	return EffectRestart
-}
+func effectOf(path string) Effect { return rowOf(path).effect }
 
 // fields says changes of XML in the words of the documents. Several that come from one field become one.
 func fields(changes []domxml.Change) []Change {
@@ -75,7 +70,7 @@ func fields(changes []domxml.Change) []Change {
 func inWords(c domxml.Change) Change {
 	change := Change{Path: "domainXML:" + c.Path, From: c.From, To: c.To}
 	r := rowOf(c.Path)
-	if r == nil || r.spec == "" {
+	if r.spec == "" {
 		return change
 	}
 	change.Path = r.xml.ReplaceAllString(c.Path, r.spec)

@@ -165,7 +165,7 @@ type Rollout string
 
 // The rollouts.
 const (
-	RolloutStage   Rollout = "Stage" // the default
+	RolloutStage   Rollout = "Stage"   // the default
 	RolloutLive    Rollout = "Live"    // what can be is applied to the running machine, the rest waits
 	RolloutRestart Rollout = "Restart" // what can be is applied to the running machine; for the rest it is restarted
 )
