@@ -30,6 +30,7 @@ type example struct {
 	devices   map[string]string // the named devices, sorted
 	keeps     []string          // volumes that must be there whatever came before or after
 	deletes   bool              // the config is gone, and its volumes may be
+	temporary string            // the devices that the run of web has beside its definition
 }
 
 func machineDocs(name, policy, guest, runState string, disks ...string) string {
@@ -82,6 +83,13 @@ func examples() []example {
 		}
 		return e
 	}
+	temporary := func(rollout string, names ...string) example {
+		e := one(plan.PhasePaused, rollout, "16Mi", "state: Paused, attach: {disks: [{name: mid}], volumes: [{name: mid, volume: {size: 1Mi}}], "+
+			"interfaces: [{name: nic0, masquerade: {}}], networks: [{name: nic0, user: {}}]}", names...)
+		e.temporary = "mid nic0"
+		e.keeps = append(e.keeps, "web.mid.qcow2")
+		return e
+	}
 	two := one(plan.PhasePaused, "", "16Mi", "state: Paused", "root")
 	two.documents += "---\n" + machineDocs("db", "", "16Mi", "state: Stopped", "root")
 	two.phases["db"], two.devices["db"] = plan.PhaseStopped, "root"
@@ -99,6 +107,8 @@ func examples() []example {
 		one(plan.PhasePaused, "rollout: Restart", "18Mi", "state: Paused, run: 4", "seed", "root"),
 		one(plan.PhasePaused, "rollout: Live", "16Mi", "state: Paused", "root", "mid", "nic0"),
 		one(plan.PhasePaused, "rollout: Live", "16Mi", "state: Paused", "root", "last", "nic1", "scratch", "seed"),
+		temporary("", "root"),
+		temporary("rollout: Live", "root", "last"),
 		one(plan.PhaseStopped, "restartPolicy: Never", "16Mi", "state: Stopped, run: 5", "root", "seed"),
 		one(plan.PhasePaused, "deletionPolicy: Delete", "16Mi", "state: Paused, run: 6", "root", "nic0"),
 		two,
@@ -208,14 +218,18 @@ func (b bed) verify(t *testing.T, a *agent, from, to example) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var names []string
-		for _, d := range e.Child("devices").Children {
-			if name := d.UserAlias(); name != "" {
-				names = append(names, name)
-			}
+		devices[x.Name] = strings.Join(named(e), " ")
+	}
+	if x := a.assessment("web"); x.Domain != nil && x.Domain.Active() && len(x.Staged)+len(x.Blocked) == 0 {
+		live, err := domxml.Parse(x.Domain.Live.Text)
+		if err != nil {
+			t.Fatal(err)
 		}
-		slices.Sort(names)
-		devices[x.Name] = strings.Join(names, " ")
+		want := strings.Fields(to.devices["web"] + " " + to.temporary)
+		slices.Sort(want)
+		if got := named(live); !slices.Equal(got, want) {
+			t.Errorf("the running machine has %v, want %v", got, want)
+		}
 	}
 	if !maps.Equal(phases, to.phases) {
 		t.Errorf("phases = %v, want %v", phases, to.phases)
@@ -231,6 +245,18 @@ func (b bed) verify(t *testing.T, a *agent, from, to example) {
 			t.Errorf("volume %s is lost; there are %v", v, there)
 		}
 	}
+}
+
+// named are the names of a domain's devices, sorted.
+func named(domain *domxml.Element) []string {
+	var names []string
+	for _, d := range domain.Child("devices").Children {
+		if name := d.UserAlias(); name != "" {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
 }
 
 // TestEveryStateFromEveryOther: from any state to any other, with a fault at any step, before it or after it.
@@ -290,7 +316,7 @@ func TestEveryStateFromEveryOtherOnLibvirt(t *testing.T) {
 				continue
 			}
 			// A paused guest gives up no device, and libvirt waits 5 s for each: a fifth of those pairs will do.
-			if strings.Contains(from.documents+to.documents, "rollout: Live") && n%5 != 0 {
+			if (strings.Contains(from.documents+to.documents, "rollout: Live") || from.temporary+to.temporary != "") && n%5 != 0 {
 				continue
 			}
 			t.Run(fmt.Sprintf("%d to %d", i, j), func(t *testing.T) {

@@ -101,6 +101,7 @@ func Complete(in Input, o Options) (*Instance, []manifest.Problem) {
 	if o.CacheDir == "" {
 		o.CacheDir = DefaultCacheDir
 	}
+	states := spec.Domain.Firmware != nil && spec.Domain.Firmware.UUID != "" || own.Child("uuid") != nil
 	fill(spec, o.Fleet, r.Metadata.Name)
 	for _, p := range manifest.Validate(spec) {
 		problem(p.Field, p.Message)
@@ -131,7 +132,7 @@ func Complete(in Input, o Options) (*Instance, []manifest.Problem) {
 		Labels: c.Spec.Template.Metadata.Labels, Annotations: annotations,
 		RestartPolicy: c.Spec.RestartPolicy, Rollout: c.Spec.Rollout, DeletionPolicy: c.Spec.DeletionPolicy,
 		Group: in.Group, MoveVolumes: r.Spec.MoveVolumes, Adopt: r.Spec.Adopt,
-		GraceSeconds: *spec.TerminationGracePeriodSeconds, Spec: *spec,
+		GraceSeconds: *spec.TerminationGracePeriodSeconds, Spec: *spec, UUIDSaid: states,
 	}
 	for _, p := range in.Presets {
 		i.Presets = append(i.Presets, p.Metadata.Name)
@@ -161,6 +162,9 @@ func Complete(in Input, o Options) (*Instance, []manifest.Problem) {
 	}
 	i.Domain = domain
 	i.Digest = digest(i)
+	if bad := attach(in, o, i, tree, own); len(bad) > 0 {
+		return nil, bad
+	}
 	return i, nil
 }
 

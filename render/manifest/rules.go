@@ -105,7 +105,6 @@ func refusals() map[owned]string {
 		{reflect.TypeFor[Group](), "status"}:                   status,
 		{reflect.TypeFor[Host](), "status"}:                    status,
 		{reflect.TypeFor[Flavour](), "status"}:                 status,
-		{reflect.TypeFor[RunStateSpec](), "attach"}:            notYet,
 		{reflect.TypeFor[RunStateSpec](), "revision"}:          notYet,
 		{reflect.TypeFor[Image](), "url"}:                      notYet + "; fetch the image to the host and say its path",
 		{reflect.TypeFor[Image](), "sha256"}:                   notYet,

@@ -2,6 +2,7 @@ package manifest
 
 import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	kubevirt "kubevirt.io/api/core/v1"
 )
 
 // APIVersion is the only one that gitvirt's own kinds have.
@@ -142,6 +143,21 @@ type RunStateSpec struct {
 	Adopt bool `json:"adopt,omitempty"`
 	// MoveVolumes is "Recreate" to let a changed host begin with empty volumes.
 	MoveVolumes string `json:"moveVolumes,omitempty"`
+	// Attach is temporary devices: plugged into the run that goes on, unplugged when they are taken out here, gone at the
+	// run's end, and never part of the definition.
+	Attach *Attach `json:"attach,omitempty"`
+}
+
+// Attach is temporary devices, in the terms of a template's spec.
+type Attach struct {
+	// Disks each have a volume of the same name.
+	Disks []kubevirt.Disk `json:"disks,omitempty"`
+	// Volumes are those of the disks. One that persists stays when its disk goes.
+	Volumes []Volume `json:"volumes,omitempty"`
+	// Interfaces each have a network of the same name.
+	Interfaces []Interface `json:"interfaces,omitempty"`
+	// Networks are those of the interfaces.
+	Networks []Network `json:"networks,omitempty"`
 }
 
 // Placement says which hosts a machine may be on.

@@ -47,6 +47,24 @@ func (r *RunState) check(ch *checker) {
 	default:
 		ch.hostName("spec.host", r.Spec.Host)
 	}
+	if r.Spec.Attach != nil {
+		ch.attach("spec.attach", r.Spec.Attach)
+	}
+}
+
+// attach checks temporary devices as those of a partial spec.
+func (c *checker) attach(at string, a *Attach) {
+	spec := &InstanceSpec{Networks: a.Networks, Volumes: a.Volumes}
+	spec.Domain.Devices.Disks, spec.Domain.Devices.Interfaces = a.Disks, a.Interfaces
+	sc := specChecker{partial: true}
+	sc.check(spec)
+	field := func(f string) string { return joinField(at, strings.TrimPrefix(f, "domain.devices.")) }
+	for _, p := range sc.problems {
+		c.add(field(p.Field), p.Message)
+	}
+	for _, p := range sc.warnings {
+		c.warn(field(p.Field), p.Message)
+	}
 }
 
 // spec checks a tree that stands at a path of its document.
