@@ -16,10 +16,13 @@ import (
 func (b *builder) disk(d *kubevirt.Disk) (*domxml.Element, error) {
 	volumes := b.instance.Volumes
 	n := slices.IndexFunc(volumes, func(v Volume) bool { return v.Name == d.Name })
-	if n < 0 {
+	volume := Volume{Format: "raw"} // an empty drive's
+	switch {
+	case n >= 0:
+		volume = volumes[n]
+	case d.CDRom == nil:
 		return nil, fmt.Errorf("there is no volume named %s", d.Name)
 	}
-	volume := volumes[n]
 	e := domxml.New("disk")
 	driver := e.Append(domxml.New("driver", "name", "qemu", "type", volume.Format))
 	source, err := diskSource(e, volume)
@@ -76,9 +79,12 @@ func (b *builder) disk(d *kubevirt.Disk) (*domxml.Element, error) {
 	return e, nil
 }
 
-// diskSource says where a disk's content is.
+// diskSource says where a disk's content is; nil for an empty drive.
 func diskSource(e *domxml.Element, v Volume) (*domxml.Element, error) {
 	switch v.Kind {
+	case "":
+		e.SetAttr("type", "file")
+		return nil, nil
 	case VolumeFile:
 		e.SetAttr("type", "file")
 		return e.Append(domxml.New("source", "file", v.Path)), nil

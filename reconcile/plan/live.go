@@ -48,6 +48,7 @@ func (a *Assessment) compareLive(memo *Memo, want, live, inactive *domxml.Elemen
 		a: a, live: live, inactive: inactive, slots: m.Slots, machine: live.Child("os/type").Attr("machine"),
 		temporary: i.Temporary, old: old, want: with(want, i.Temporary),
 	}
+	forgetEmpty(live)
 	devices, rest := domxml.Devices(live, c.want, with(was, old))
 	c.rest(rest)
 	for _, device := range devices {
@@ -59,6 +60,20 @@ func (a *Assessment) compareLive(memo *Memo, want, live, inactive *domxml.Elemen
 	slices.SortStableFunc(c.list, func(a, b Behind) int { return cmp.Compare(a.order, b.order) })
 	memo.Behind = c.list
 	a.record(memo, c.slots, m, want, was, old)
+}
+
+// forgetEmpty removes what libvirt leaves in an empty drive: the number of the medium that was there.
+func forgetEmpty(live *domxml.Element) {
+	devices := live.Child("devices")
+	if devices == nil {
+		return
+	}
+	for _, d := range devices.Children {
+		source := d.Child("source")
+		if d.Attr("device") == "cdrom" && source != nil && len(source.Children) == 0 && len(source.Attrs) == 1 && source.Attrs[0].Name == "index" {
+			d.Remove(source)
+		}
+	}
 }
 
 // recordOf is what a live record says was declared: of the definition, and of temporary devices.

@@ -106,7 +106,11 @@ func (c *comparison) changes(d domxml.DeviceChange) {
 		c.add(b)
 	}
 	if len(update) > 0 {
-		next := domxml.Graft(d.Have, d.Next, changeable[d.Have.Name]...)
+		from := d.Next
+		if d.Want.Child("source") == nil && d.Have.Name == "disk" {
+			from = domxml.Graft(from, domxml.New("disk"), "source") // an empty drive has not even libvirt's own words there
+		}
+		next := domxml.Graft(d.Have, from, changeable[d.Have.Name]...)
 		if d.Have.Name == "disk" {
 			// What was below the old medium is not below the new one.
 			next = domxml.Graft(next, domxml.New("disk"), "backingStore")

@@ -18,7 +18,9 @@ func (c *specChecker) references(spec *InstanceSpec) {
 		}
 	}
 	for i, d := range spec.Domain.Devices.Disks {
-		volume(fmt.Sprintf("domain.devices.disks[%d]", i), d.Name)
+		if _, ok := volumes[d.Name]; ok || d.CDRom == nil { // a drive without a volume is empty, as in KubeVirt
+			volume(fmt.Sprintf("domain.devices.disks[%d]", i), d.Name)
+		}
 	}
 	for i, f := range spec.Domain.Devices.Filesystems {
 		volume(fmt.Sprintf("domain.devices.filesystems[%d]", i), f.Name)

@@ -75,6 +75,7 @@ if [ -n "$seed" ] && mkdir /seed && mount -t iso9660 -o ro "$seed" /seed; then
 	else
 		echo "ERROR the seed has no user-data and meta-data, but: $(ls /seed)"
 	fi
+	umount /seed # as cloud-init does: a mounted CD is locked in its drive
 fi
 
 while :; do
