@@ -15,6 +15,16 @@ import (
 // in a second; one that has not after this does not mean to.
 const Patience = 30 * time.Second
 
+// lookAgain is how often a guest is looked at that has been asked for something.
+const lookAgain = time.Second
+
+func minTime(a, b time.Time) time.Time {
+	if b.Before(a) {
+		return b
+	}
+	return a
+}
+
 // todo is what a running machine is behind with and can come by while it runs.
 type todo struct {
 	now   []Behind // to be done
@@ -36,6 +46,9 @@ func (a *Assessment) sort(mem Memory) todo {
 	a.Staged = nil
 	var t todo
 	for _, b := range a.behind {
+		if b.Guests && i.Rollout == manifest.RolloutStage {
+			continue
+		}
 		if b.Effect != EffectLive || !b.Temporary && i.Rollout == manifest.RolloutStage {
 			a.stage(b, b.Why)
 			continue
@@ -65,7 +78,7 @@ func (a *Assessment) stage(b Behind, why string) {
 		a.block("TemporaryDevice", fmt.Sprintf("the temporary device cannot come or go while the machine runs: %s: %s", b.Changes[0].Path, why), b.Changes...)
 		return
 	}
-	restart := b.Effect != EffectNextStart
+	restart := b.Effect != EffectNextStart && !b.Guests
 	effect := EffectNextStart
 	if restart && a.Instance.Rollout == manifest.RolloutRestart {
 		effect = EffectRestart
@@ -175,7 +188,7 @@ func (a *Assessment) follow(t todo, mem Memory) {
 	}
 	for _, b := range t.asked {
 		a.act(EffectLive, "Waiting", fmt.Sprintf("waiting until %s for the guest to follow", t.until.UTC().Format(time.RFC3339)), b.Changes)
-		a.wake(t.until)
+		a.wake(minTime(t.until, mem.Now.Add(lookAgain))) // the balloon makes no event
 	}
 	behind := slices.ContainsFunc(a.Staged, func(s Staged) bool { return s.Restart })
 	if after := memo.After; after != nil && len(t.now)+len(t.asked) == 0 && !behind && len(a.Blocked) == 0 {

@@ -24,6 +24,8 @@ type Behind struct {
 	Steps []Step
 	// Temporary says that it is a temporary device: it comes and goes live, whatever the rollout.
 	Temporary bool
+	// Guests says that it was so from the run's start: the guest alone can do something about it, a restart cannot.
+	Guests bool
 
 	order int
 }
@@ -173,6 +175,9 @@ func (c *comparison) memory(change domxml.Change) Behind {
 		b.Why = "the running machine has no balloon"
 	default:
 		b.Effect, b.Steps = EffectLive, []Step{c.step(Step{Op: OpMemory, Amount: want})}
+		// A guest has all of its memory until its balloon driver runs, or always when it has none.
+		live := c.a.Domain.Live.Meta
+		b.Guests = live != nil && live.Digest == c.a.Instance.Digest
 	}
 	return b
 }
