@@ -190,7 +190,7 @@ func (a *Assessment) follow(t todo, mem Memory) {
 		a.act(EffectLive, "Waiting", fmt.Sprintf("waiting until %s for the guest to follow", t.until.UTC().Format(time.RFC3339)), b.Changes)
 		a.wake(minTime(t.until, mem.Now.Add(lookAgain))) // the balloon makes no event
 	}
-	behind := slices.ContainsFunc(a.Staged, func(s Staged) bool { return s.Restart })
+	behind := slices.ContainsFunc(a.behind, func(b Behind) bool { return !b.Guests })
 	if after := memo.After; after != nil && len(t.now)+len(t.asked) == 0 && !behind && len(a.Blocked) == 0 {
 		a.act(EffectLive, "Record", "the running machine is what is declared", nil, a.step(Step{Op: OpMetadata, Metadata: after, Live: true}))
 	}

@@ -24,7 +24,8 @@ type Behind struct {
 	Steps []Step
 	// Temporary says that it is a temporary device: it comes and goes live, whatever the rollout.
 	Temporary bool
-	// Guests says that it was so from the run's start: the guest alone can do something about it, a restart cannot.
+	// Guests says that all has been done and the guest has not followed, from the run's start maybe: it alone can do
+	// something about it, a restart cannot.
 	Guests bool
 
 	order int
@@ -32,13 +33,13 @@ type Behind struct {
 
 // comparison is a running machine beside what is declared of it.
 type comparison struct {
-	a              *Assessment
-	machine        string
-	want, live     *domxml.Element
-	inactive       *domxml.Element // as it is, or will be once it is defined
-	temporary, old []*domxml.Element
-	slots          domxml.Slots
-	list           []Behind
+	a               *Assessment
+	machine         string
+	want, live, was *domxml.Element
+	inactive        *domxml.Element // as it is, or will be once it is defined
+	temporary, old  []*domxml.Element
+	slots           domxml.Slots
+	list            []Behind
 }
 
 // compareLive finds what the running machine has not, and what its record is to say. inactive is the definition, as it is or
@@ -48,7 +49,7 @@ func (a *Assessment) compareLive(memo *Memo, want, live, inactive *domxml.Elemen
 	was, old := recordOf(d.Live.Meta)
 	c := &comparison{
 		a: a, live: live, inactive: inactive, slots: m.Slots, machine: live.Child("os/type").Attr("machine"),
-		temporary: i.Temporary, old: old, want: with(want, i.Temporary),
+		temporary: i.Temporary, old: old, want: with(want, i.Temporary), was: was,
 	}
 	forgetEmpty(live)
 	devices, rest := domxml.Devices(live, c.want, with(was, old))
@@ -176,8 +177,8 @@ func (c *comparison) memory(change domxml.Change) Behind {
 	default:
 		b.Effect, b.Steps = EffectLive, []Step{c.step(Step{Op: OpMemory, Amount: want})}
 		// A guest has all of its memory until its balloon driver runs, or always when it has none.
-		live := c.a.Domain.Live.Meta
-		b.Guests = live != nil && live.Digest == c.a.Instance.Digest
+		said, ok := domxml.KiB(c.was.Child("currentMemory"))
+		b.Guests = ok && said == want
 	}
 	return b
 }
