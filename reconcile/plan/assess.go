@@ -28,6 +28,9 @@ func assess(w Wanted, i *render.Instance, d *Domain, mem Memory) Assessment {
 	case d.Stuck:
 		a.note("Stuck", "libvirt gives no answer about it; it is left alone until it does")
 		return a
+	case d.Job != "":
+		a.busy(mem)
+		return a
 	case d.Meta() == nil && !i.Adopt:
 		a.Phase = phaseOf(d, false)
 		a.block("NotOurs", "there is a domain of this name that gitvirt did not define: rename one of them, or say adopt: true in the RunState")
@@ -40,6 +43,15 @@ func assess(w Wanted, i *render.Instance, d *Domain, mem Memory) Assessment {
 	}
 	a.power(def, mem)
 	return a
+}
+
+// lookAtJob is how often a machine is looked at at which somebody has a job under way: the end of one makes no event.
+const lookAtJob = 5 * time.Second
+
+// busy leaves a machine alone at which somebody has begun a job: to change it now could break what they do.
+func (a *Assessment) busy(mem Memory) {
+	a.note("JobRunning", fmt.Sprintf("somebody has begun a %s of it, and it is left alone until that ends", a.Domain.Job))
+	a.wake(mem.Now.Add(lookAtJob))
 }
 
 // create is for an instance that has no domain.

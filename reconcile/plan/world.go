@@ -19,6 +19,9 @@ type Domain struct {
 	// Persistent is false for a domain that has no inactive definition.
 	Persistent bool
 	Autostart  bool
+	// Job is what somebody has begun at the running domain and libvirt is at: a backup, a block copy, a migration out, a save;
+	// empty when there is nothing.
+	Job string
 	// ManagedSave says that the next start resumes a saved state.
 	ManagedSave bool
 	Inactive    XML // empty for a transient domain
