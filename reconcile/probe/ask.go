@@ -52,9 +52,16 @@ func (p *Prober) ask(ctx context.Context, g *guest, once bool) (string, error) {
 }
 
 // settle is for a guest of which nothing is declared: its agent, if it has one, says that it is up. One that never had an
-// agent is up when it has run for a while.
+// agent is up when it has run for a while. One whose channel is not open is not asked: libvirtd logs each such question as
+// an error.
 func (p *Prober) settle(ctx context.Context, g *guest, once bool) (string, error) {
-	err := p.guests.Ping(ctx, g.probe.UUID, g.probe.Timeout)
+	p.mu.Lock()
+	open := g.open
+	p.mu.Unlock()
+	err := errors.New("its channel is not open")
+	if open {
+		err = p.guests.Ping(ctx, g.probe.UUID, g.probe.Timeout)
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if err == nil {

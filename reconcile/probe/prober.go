@@ -31,6 +31,7 @@ type Prober struct {
 // guest is one that is watched.
 type guest struct {
 	probe  plan.Probe
+	open   bool          // the agent's channel, at the guest's end
 	delay  time.Duration // before the first question
 	known  plan.Readiness
 	stop   context.CancelFunc // nil before it was started
@@ -59,6 +60,7 @@ func (p *Prober) Watch(probes []plan.Probe) {
 		p.heard[q.Name] = p.heard[q.Name] || q.Agent
 		g := p.watched[q.Name]
 		if g != nil && g.probe.ID == q.ID && g.probe.UUID == q.UUID && (q.Old || reflect.DeepEqual(g.probe.Readiness, q.Readiness)) {
+			g.open = q.Agent
 			continue
 		}
 		if g != nil {
@@ -77,7 +79,7 @@ func (p *Prober) Watch(probes []plan.Probe) {
 }
 
 func (p *Prober) begin(q plan.Probe) *guest {
-	g := &guest{probe: q, delay: q.InitialDelay, known: plan.Readiness{ID: q.ID, Since: time.Now(), Message: "it has not been asked yet"}}
+	g := &guest{probe: q, open: q.Agent, delay: q.InitialDelay, known: plan.Readiness{ID: q.ID, Since: time.Now(), Message: "it has not been asked yet"}}
 	if p.first {
 		g.delay = 0 // it ran before this agent did
 	}
