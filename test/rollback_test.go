@@ -26,12 +26,13 @@ func condition(i status.Instance, kind string) status.Condition {
 func TestRollbackOfAGuest(t *testing.T) {
 	h := newHost(t)
 	image := sandboxtest.Guest(t)
-	web := func(userData, words string, seconds int) string {
+	web := func(memory, userData, words string, seconds int) string {
 		doc := h.guestDoc(image, "web", "rollout: Restart\n  rollback: OnFailure", userData, words)
+		doc = strings.Replace(doc, "guest: 128Mi", "guest: "+memory, 1)
 		return strings.Replace(doc, "terminationGracePeriodSeconds: 60",
 			fmt.Sprintf("terminationGracePeriodSeconds: 60\n      readinessProbe: {guestAgentPing: {}, periodSeconds: 1, failureThreshold: %d}", seconds), 1)
 	}
-	good := h.push("Good", web(guest.Agent, "", 60), runDoc("web", ""))
+	good := h.push("Good", web("128Mi", guest.Agent, "", 60), runDoc("web", ""))
 	a := h.agent()
 	isUp := func(revision string) func(status.Instance) bool {
 		return func(i status.Instance) bool {
@@ -45,7 +46,7 @@ func TestRollbackOfAGuest(t *testing.T) {
 		t.Errorf("what it runs well on is not recorded:\n%s", record)
 	}
 
-	bad := h.push("A guest that goes down", web("#cloud-config\n", guest.PoweroffAfter+"1", 60), runDoc("web", ""))
+	bad := h.push("A guest that goes down", web("124Mi", "#cloud-config\n", guest.PoweroffAfter+"1", 60), runDoc("web", ""))
 	back := h.instance("web", "is back", func(i status.Instance) bool {
 		return isUp(good)(i) && condition(i, status.Blocked).Reason == "RolledBack"
 	})
@@ -59,7 +60,7 @@ func TestRollbackOfAGuest(t *testing.T) {
 		t.Errorf("revisions = %+v", back.Status.Revision)
 	}
 
-	silent := h.push("A guest that never answers", web("#cloud-config\n", "", 8), runDoc("web", ""))
+	silent := h.push("A guest that never answers", web("120Mi", "#cloud-config\n", "", 8), runDoc("web", ""))
 	h.instance("web", "runs the silent revision", func(i status.Instance) bool {
 		return i.Status.Revision.Running == silent && condition(i, status.Ready).Reason == "NotReady"
 	})

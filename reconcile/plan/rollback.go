@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/gitvirt/gitvirt/render"
@@ -98,19 +99,22 @@ func (a *Assessment) rollBack(m metadata.Metadata, why string) {
 }
 
 // learn keeps in the record what the machine runs well on, and forgets a failure that is of something else than is wanted
-// now. Old is the record before; learn says whether anything is new.
+// now. It runs well on what it was started from: what was changed while it ran may still keep it from starting. Old is the
+// record before; learn says whether anything is new.
 func (a *Assessment) learn(live, old metadata.Metadata) (metadata.Metadata, bool) {
 	m := old
 	if a.Rejected == nil {
 		m.Failed = metadata.Failure{}
 	}
-	switch {
-	case a.Instance.Rollback != manifest.RollbackOnFailure:
+	if a.Instance.Rollback != manifest.RollbackOnFailure {
 		m.Good, m.Started = metadata.Version{}, ""
-	case a.heard && live.Digest != "" && live.Digest != m.Good.Digest && (a.Rejected == nil || live.Digest == a.Instance.Digest):
-		m.Good = metadata.Version{Revision: live.Revision, Digest: live.Digest}
+	} else if live.Digest != "" {
+		m.Started = cmp.Or(m.Started, live.Digest)
+		if a.heard && live.Digest == m.Started && (a.Rejected == nil || live.Digest == a.Instance.Digest) {
+			m.Good = metadata.Version{Revision: live.Revision, Digest: live.Digest}
+		}
 	}
-	return m, m.Good != old.Good || m.Failed != old.Failed || m.Started != old.Started
+	return m, m.Good.Digest != old.Good.Digest || m.Failed != old.Failed || m.Started != old.Started
 }
 
 // began notes of a record which version a run was started from.
