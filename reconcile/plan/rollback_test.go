@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"testing"
@@ -173,6 +174,41 @@ func TestGoingBack(t *testing.T) {
 			}
 			if !slices.Equal(does, tt.does) {
 				t.Errorf("done: %q, want %q", does, tt.does)
+			}
+		})
+	}
+}
+
+// TestWhatItRunsWellOn: a machine is known to run well on what it was started from, once it is up.
+func TestWhatItRunsWellOn(t *testing.T) {
+	for name, tt := range map[string]struct {
+		given func(x *tried)
+		good  string // empty when nothing new is recorded
+	}{
+		"it is up":     {func(*tried) {}, "new"},
+		"it is not up": {func(x *tried) { x.mem.Ready["a"] = Readiness{ID: 7, Since: time.Unix(999, 0)} }, ""},
+		"nobody asks":  {func(x *tried) { x.mem.Ready = nil }, ""},
+		"it was changed while it ran": {func(x *tried) {
+			x.domain.Inactive.Meta.Started = "sha256:old"
+		}, ""},
+		"it is not known what it was started from": {func(x *tried) { x.domain.Inactive.Meta.Started = "" }, "new"},
+		"it is not to go back":                     {func(x *tried) { x.wanted.Instances[0].Rollback = manifest.RollbackNever }, "none"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			x := newTried(t)
+			x.mem.Ready["a"] = Readiness{ID: 7, Since: time.Unix(1, 0), Ready: true}
+			tt.given(x)
+			_, all := Make(x.wanted, World{Domains: []Domain{x.domain}}, x.mem)
+			good := ""
+			for _, action := range all[0].Actions {
+				for _, s := range action.Steps {
+					if s.Metadata != nil {
+						good = cmp.Or(s.Metadata.Good.Revision, "none")
+					}
+				}
+			}
+			if good != tt.good {
+				t.Errorf("it runs well on %q, want %q: %+v", good, tt.good, all[0].Actions)
 			}
 		})
 	}
