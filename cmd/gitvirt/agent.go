@@ -21,6 +21,7 @@ import (
 
 	"github.com/gitvirt/gitvirt/reconcile"
 	"github.com/gitvirt/gitvirt/reconcile/plan"
+	"github.com/gitvirt/gitvirt/reconcile/probe"
 	"github.com/gitvirt/gitvirt/reconcile/status"
 	"github.com/gitvirt/gitvirt/runner"
 	"github.com/gitvirt/gitvirt/source"
@@ -92,7 +93,7 @@ func newAgent(set settings, store string, log *slog.Logger) (*agent, error) {
 		DefaultHost: set.DefaultHost, CacheDir: set.cacheDir(),
 		Host: set.Host, Fleet: set.Fleet, URL: set.Repo, Branch: set.Branch, Interval: set.Interval, Budget: set.RemovalBudget,
 		StateFile: filepath.Join(set.StateDir, "state.json"), Version: version(),
-		Source: src, Runner: libvirt{run, set.DomainType}, Logger: log, Metrics: status.NewMetrics(a.registry),
+		Source: src, Runner: libvirt{run, set.DomainType}, Prober: probe.New(run), Logger: log, Metrics: status.NewMetrics(a.registry),
 		Publish: a.server.Publish,
 		Refused: func(err error) bool { return errors.Is(err, runner.ErrInvalid) },
 	})

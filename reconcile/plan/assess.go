@@ -12,6 +12,20 @@ import (
 // assess is one wanted instance: its definition first, then its power.
 func assess(w Wanted, i *render.Instance, d *Domain, mem Memory) Assessment {
 	a := Assessment{Name: i.Name, Instance: i, Domain: d}
+	if use, rejected := w.inForce(i, d); rejected != nil {
+		a.Rejected = rejected
+		a.rolledBack(use, w.Fallback[i.Name].Why)
+		if use == nil {
+			a.Phase = phaseOf(d, d.Active())
+			return a
+		}
+		if m := d.Live.Meta; m != nil && m.Digest != use.Digest {
+			staged := *use // all of it comes with the restart
+			staged.Rollout = manifest.RolloutStage
+			use = &staged
+		}
+		i, a.Instance = use, use
+	}
 	a.Phase = phaseOf(d, i.State == manifest.StateRunning)
 	if refused, ok := mem.Refused[i.Name]; ok && refused.Digest == i.Digest {
 		a.block("Refused", "libvirt refuses the definition: "+refused.Message)
@@ -36,6 +50,7 @@ func assess(w Wanted, i *render.Instance, d *Domain, mem Memory) Assessment {
 		a.block("NotOurs", "there is a domain of this name that gitvirt did not define: rename one of them, or say adopt: true in the RunState")
 		return a
 	}
+	a.ready(mem)
 	def, err := a.define(mem)
 	if err != nil {
 		a.block("Unreadable", err.Error())
@@ -91,6 +106,7 @@ func (a *Assessment) launch(meta metadata.Metadata, volumes []render.Volume, rea
 	steps = append(steps, a.step(Step{Op: OpStart, Paused: meta.Paused}))
 	started := meta
 	started.Outcome = metadata.OutcomeStarted
+	a.began(&started, meta.Digest)
 	steps = append(steps, a.step(Step{Op: OpMetadata, Metadata: &started, Config: true}))
 	a.act(EffectStart, reason, message, nil, steps...)
 }

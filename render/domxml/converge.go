@@ -110,7 +110,7 @@ func (c *converger) children(path, shown, name string, have, want, was *Element)
 	}
 	inHave, before := pair(path, wants, haves), pair(path, wants, wases)
 	stays := make(map[*Element]bool, len(wants)) // of wases
-	for _, w := range wants {
+	for n, w := range wants {
 		here := join(shown, name) + label(path, w)
 		if old := before[w]; old != nil {
 			stays[old] = true
@@ -120,7 +120,7 @@ func (c *converger) children(path, shown, name string, have, want, was *Element)
 			continue
 		}
 		c.note(here, "", summary(w))
-		have.insert(w.Clone())
+		have.insertBefore(w.Clone(), following(path, wants[n+1:], inHave))
 	}
 	gone := make([]*Element, 0, len(wases))
 	for _, old := range wases {
@@ -134,6 +134,17 @@ func (c *converger) children(path, shown, name string, have, want, was *Element)
 			c.strip(path, join(shown, name)+label(path, old), have, h, old)
 		}
 	}
+}
+
+// following is what is there of the next declared device that is: one that is new, or comes back, goes before it, so that
+// the same declaration gives the same order.
+func following(path string, wants []*Element, inHave map[*Element]*Element) *Element {
+	for _, w := range wants {
+		if h := inHave[w]; h != nil && isDevice(path) {
+			return h
+		}
+	}
+	return nil
 }
 
 // claimed says whether an element that is to go is now the counterpart of one that is wanted.

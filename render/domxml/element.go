@@ -109,6 +109,15 @@ func (e *Element) insert(c *Element) {
 	e.Children = append(e.Children, c)
 }
 
+// insertBefore puts a child before another one; as insert does when that is nil.
+func (e *Element) insertBefore(c, other *Element) {
+	if i := slices.Index(e.Children, other); i >= 0 {
+		e.Children = slices.Insert(e.Children, i, c)
+		return
+	}
+	e.insert(c)
+}
+
 // Clone returns a deep copy.
 func (e *Element) Clone() *Element {
 	if e == nil {
