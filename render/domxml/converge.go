@@ -1,8 +1,7 @@
 package domxml
 
 import (
-	"crypto/sha256"
-	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -18,11 +17,15 @@ type Change struct {
 // (what was declared before; nil for nothing) says and want no longer says, which is removed. It returns a new tree
 // and the changes, none when want is what have says already. Addresses, MACs, UUID and machine type are never removed
 // for not being declared any more: a machine keeps them.
+//
+// What libvirt makes of a declaration is no change: another form of a value, a default that it leaves out, what the rest of
+// the declaration overrules, what belongs to a run.
 func Converge(have, want, was *Element) (*Element, []Change) {
-	c := &converger{}
-	next := have.Clone()
-	c.element("", "", next, want, was)
-	return next, c.changes
+	want, was = qualify(want), qualify(was)
+	c := &converger{want: want, was: was, next: have.Clone()}
+	c.element(c.site("", want, nil), "", c.next, was, nil)
+	c.settleMemory()
+	return c.next, c.changes
 }
 
 // Compare is Converge's changes alone.
@@ -33,11 +36,27 @@ func Compare(want, have, was *Element) []Change {
 
 // Merge is base with over's words over it, element by element.
 func Merge(base, over *Element) *Element {
-	next, _ := Converge(base, over, nil)
-	return next
+	c := &converger{want: over, next: base.Clone(), literal: true}
+	c.element(c.site("", over, nil), "", c.next, nil, nil)
+	return c.next
 }
 
-type converger struct{ changes []Change }
+type converger struct {
+	want, was, next *Element
+	// literal takes every word as it stands, for what is not a whole domain.
+	literal bool
+	changes []Change
+}
+
+// site is a place in what is declared.
+func (c *converger) site(path string, e, parent *Element) site {
+	return site{path, e, parent, c.want, c.next}
+}
+
+// old is a place in what was declared.
+func (c *converger) old(path string, e, parent *Element) site {
+	return site{path, e, parent, c.was, c.next}
+}
 
 func (c *converger) note(path, from, to string) {
 	if from == "" && to == "" {
@@ -46,54 +65,70 @@ func (c *converger) note(path, from, to string) {
 	c.changes = append(c.changes, Change{path, from, to})
 }
 
-// pinned are things that a machine keeps when nobody declares them any more.
-var pinned = map[string]bool{
-	"name": true, "uuid": true, "os/type": true, "@type": true, "os/type@machine": true, "os/type@arch": true,
-	"vcpu": true, "memory": true, "os": true, "metadata": true, "devices/disk/target@dev": true,
-}
-
-func isPinned(path string) bool {
-	if pinned[path] {
-		return true
+// element converges one element and what is below it. shown is the path for people.
+func (c *converger) element(s site, shown string, have, was, wasParent *Element) {
+	if isDevice(s.path) {
+		c.kind(have, s.e)
 	}
-	name := path[strings.LastIndexByte(path, '/')+1:]
-	return strings.HasPrefix(path, "devices/") && (name == "address" || name == "mac" || name == "alias")
-}
-
-// element converges one element and what is below it. path is for the rules, shown for people.
-func (c *converger) element(path, shown string, have, want, was *Element) {
-	if isDevice(path) {
-		c.kind(have, want)
+	old := c.old(s.path, was, wasParent)
+	for _, a := range s.e.Attrs {
+		c.attr(s, old, shown, have, a)
 	}
-	for _, a := range want.Attrs {
-		v, ok := have.lookup(a.Name)
-		if ok && sameAttr(path, a.Name, a.Value, v) || isAmount(want) && a.Name == "unit" {
-			continue
-		}
-		c.note(shown+"@"+a.Name, secret(a.Name, v), secret(a.Name, a.Value))
-		have.SetAttr(a.Name, a.Value)
-	}
-	if want.Text != "" && !sameText(path, want, have) {
-		c.note(shown, amount(have), amount(want))
-		have.Text = want.Text
+	if s.e.Text != "" && !sameText(s.path, s.e, have) && !(c.defers(s.path) && !c.literal) {
+		c.note(shown, amountText(have), amountText(s.e))
+		have.Text = s.e.Text
 		have.RemoveAttr("unit")
-		if u, ok := want.lookup("unit"); ok {
+		if u, ok := s.e.lookup("unit"); ok {
 			have.SetAttr("unit", u)
 		}
 	}
 	if was != nil {
-		c.dropAttrs(path, shown, have, want, was)
+		c.dropAttrs(s, old, shown, have)
 	}
-	for _, name := range childNames(want, was) {
-		c.children(join(path, name), shown, name, have, want, was)
+	for _, name := range childNames(s.e, was) {
+		c.children(s, old, shown, name, have)
 	}
 }
 
-func (c *converger) dropAttrs(path, shown string, have, want, was *Element) {
-	for _, a := range was.Attrs {
-		_, said := want.lookup(a.Name)
+// attr converges one attribute.
+func (c *converger) attr(s, old site, shown string, have *Element, a Attr) {
+	v, there := have.lookup(a.Name)
+	switch {
+	case isNamespace(a.Name):
+		if !there {
+			have.SetAttr(a.Name, a.Value) // it is how the names are written, and says nothing of the domain
+		}
+		return
+	case there && a.Value == v:
+		return
+	case c.literal:
+	case there && s.sameAttr(a.Name, have, a.Value, v), s.isDropped(a.Name), !there && s.isImplied(a.Name, a.Value):
+		return
+	}
+	if isAmount(s, a.Name) {
+		if s.e.Text == "" {
+			have.SetAttr(a.Name, a.Value)
+		}
+		return
+	}
+	if old.e == nil || old.e.Attr(a.Name) != a.Value || !old.isDropped(a.Name) {
+		c.note(shown+"@"+a.Name, secret(a.Name, v), secret(a.Name, a.Value))
+	}
+	have.SetAttr(a.Name, a.Value)
+}
+
+// isAmount says whether an attribute is the unit of a number, with which it is compared.
+func isAmount(s site, attr string) bool {
+	a, ok := amountOf(s.path, s.e)
+	return ok && attr == a.unit
+}
+
+// dropAttrs removes the attributes that were declared and no longer are.
+func (c *converger) dropAttrs(s, old site, shown string, have *Element) {
+	for _, a := range old.e.Attrs {
+		_, said := s.e.lookup(a.Name)
 		v, there := have.lookup(a.Name)
-		if said || !there || isPinned(path+"@"+a.Name) || isAmount(was) && a.Name == "unit" {
+		if said || !there || isPinned(s.path+"@"+a.Name) || isNamespace(a.Name) || isAmount(old, a.Name) || old.isDropped(a.Name) {
 			continue
 		}
 		c.note(shown+"@"+a.Name, secret(a.Name, v), "")
@@ -102,116 +137,47 @@ func (c *converger) dropAttrs(path, shown string, have, want, was *Element) {
 }
 
 // children converges the children of one name.
-func (c *converger) children(path, shown, name string, have, want, was *Element) {
-	haves, wants, wases := named(have, name), named(want, name), named(was, name)
-	if identityOf(path).whole {
+func (c *converger) children(s, old site, shown, name string, have *Element) {
+	path, haves := join(s.path, name), named(have, name)
+	wants, wases := c.kept(s, path, named(s.e, name)), named(old.e, name)
+	if id := identityOf(path); id.whole {
 		c.list(path, join(shown, name), have, haves, wants, wases)
 		return
 	}
-	inHave, before := pair(path, wants, haves), pair(path, wants, wases)
-	stays := make(map[*Element]bool, len(wants)) // of wases
+	inHave, before := match(path, haves, wants, wases)
+	claimed, stays := make(map[*Element]bool, len(haves)), make(map[*Element]bool, len(wases))
 	for _, w := range wants {
 		here := join(shown, name) + label(path, w)
-		if old := before[w]; old != nil {
-			stays[old] = true
-		}
-		if h := inHave[w]; h != nil {
-			c.element(path, here, h, w, before[w])
+		o := before[w]
+		stays[o] = true
+		h := inHave[w]
+		claimed[h] = true
+		switch {
+		case h != nil:
+			c.element(c.site(path, w, s.e), here, h, o, old.e)
 			continue
+		case !c.literal && c.site(path, w, s.e).isEmpty():
+			continue
+		case o == nil || c.literal || !c.old(path, o, old.e).isDropped("") || distance(path, o, w) > 0:
+			c.note(here, "", summary(w))
 		}
-		c.note(here, "", summary(w))
 		have.insert(w.Clone())
 	}
-	gone := make([]*Element, 0, len(wases))
-	for _, old := range wases {
-		if !stays[old] {
-			gone = append(gone, old)
-		}
-	}
+	gone := slices.DeleteFunc(slices.Clone(wases), func(o *Element) bool { return stays[o] || c.old(path, o, old.e).isDropped("") })
 	inHave = pair(path, gone, haves)
-	for _, old := range gone {
-		if h := inHave[old]; h != nil && !claimed(h, wants, path, haves) {
-			c.strip(path, join(shown, name)+label(path, old), have, h, old)
+	for _, o := range gone {
+		if h := inHave[o]; h != nil && !claimed[h] {
+			c.strip(c.site(path, nil, s.e), c.old(path, o, old.e), join(shown, name)+label(path, o), have, h)
 		}
 	}
 }
 
-// claimed says whether an element that is to go is now the counterpart of one that is wanted.
-func claimed(h *Element, wants []*Element, path string, haves []*Element) bool {
-	for _, other := range pair(path, wants, haves) {
-		if other == h {
-			return true
-		}
+// kept are the elements of which libvirt keeps something.
+func (c *converger) kept(parent site, path string, wants []*Element) []*Element {
+	if c.literal {
+		return wants
 	}
-	return false
-}
-
-// list converges a list that has no identities.
-func (c *converger) list(path, shown string, have *Element, haves, wants, wases []*Element) {
-	if len(wants) == 0 && (len(wases) == 0 || len(haves) == 0) {
-		return
-	}
-	same := len(haves) == len(wants)
-	for i := 0; same && i < len(wants); i++ {
-		probe := &converger{}
-		probe.element(path, shown, haves[i].Clone(), wants[i], nil)
-		same = len(probe.changes) == 0
-	}
-	if same {
-		return
-	}
-	c.note(shown, summaries(haves), summaries(wants))
-	for _, h := range haves {
-		have.Remove(h)
-	}
-	for _, w := range wants {
-		have.insert(w.Clone())
-	}
-}
-
-// strip removes what was declared and is no longer: a device whole, elsewhere only what had been said, and an element
-// once nothing is left in it.
-func (c *converger) strip(path, shown string, parent, have, was *Element) {
-	if isPinned(path) {
-		return
-	}
-	if isDevice(path) || len(was.Children) == 0 {
-		c.note(shown, summary(have), "")
-		parent.Remove(have)
-		return
-	}
-	empty := &Element{Name: was.Name}
-	c.element(path, shown, have, empty, was)
-	if len(have.Children) == 0 && len(have.Attrs) == 0 && have.Text == "" {
-		parent.Remove(have)
-	}
-}
-
-// kind makes room for what cannot stand together: a source of another type, an address on another bus.
-func (c *converger) kind(have, want *Element) {
-	if t := want.Attr("type"); t != "" && t != have.Attr("type") {
-		if s := have.Child("source"); s != nil && want.Child("source") != nil {
-			have.Remove(s)
-		}
-	}
-	bus := func(e *Element) string {
-		return e.Child("target").Attr("bus") + " " + e.Attr("bus") + " " + e.Attr("model")
-	}
-	a, declared := have.Child("address"), want.Child("address")
-	if a != nil && declared != nil && declared.Attr("type") != a.Attr("type") {
-		have.Remove(a)
-	}
-	moved := want.Name == "disk" && want.Child("target").Attr("bus") != "" && bus(want) != bus(have) ||
-		(want.Name == "controller" || want.Name == "input") && bus(want) != "  " && bus(want) != bus(have)
-	if !moved {
-		return
-	}
-	if a != nil && declared == nil {
-		have.Remove(a)
-	}
-	if t := have.Child("target"); t != nil {
-		t.RemoveAttr("dev")
-	}
+	return slices.DeleteFunc(wants, func(w *Element) bool { return c.site(path, w, parent.e).isDropped("") })
 }
 
 func isDevice(path string) bool {
@@ -240,66 +206,15 @@ func named(e *Element, name string) []*Element {
 // childNames are the names of both elements' children, in the order in which they come first.
 func childNames(a, b *Element) []string {
 	var names []string
-	seen := map[string]bool{}
 	for _, e := range []*Element{a, b} {
 		if e == nil {
 			continue
 		}
 		for _, c := range e.Children {
-			if !seen[c.Name] {
-				seen[c.Name] = true
+			if !slices.Contains(names, c.Name) {
 				names = append(names, c.Name)
 			}
 		}
 	}
 	return names
-}
-
-func secret(attr, value string) string {
-	if attr != "passwd" || value == "" {
-		return value
-	}
-	digest := sha256.Sum256([]byte(value))
-	return fmt.Sprintf("sha256:%x", digest[:6])
-}
-
-func amount(e *Element) string {
-	if u := e.Attr("unit"); u != "" {
-		return e.Text + " " + u
-	}
-	return e.Text
-}
-
-// summary is an element in a few words.
-func summary(e *Element) string {
-	if e.Text != "" {
-		return amount(e)
-	}
-	var words []string
-	add := func(e *Element) {
-		if e == nil {
-			return
-		}
-		for _, a := range e.Attrs {
-			if !strings.HasPrefix(a.Name, "xmlns") {
-				words = append(words, a.Name+"="+secret(a.Name, a.Value))
-			}
-		}
-	}
-	add(e)
-	for _, name := range []string{"source", "target", "model", "mac"} {
-		add(e.Child(name))
-	}
-	if len(words) == 0 {
-		return "present"
-	}
-	return strings.Join(words, " ")
-}
-
-func summaries(list []*Element) string {
-	words := make([]string, len(list))
-	for i, e := range list {
-		words[i] = summary(e)
-	}
-	return strings.Join(words, ", ")
 }

@@ -63,6 +63,13 @@ func (e *Element) RemoveAttr(name string) {
 	e.Attrs = slices.DeleteFunc(e.Attrs, func(a Attr) bool { return a.Name == name })
 }
 
+func (e *Element) text() string {
+	if e == nil {
+		return ""
+	}
+	return e.Text
+}
+
 // Child returns the element at a path of names ("devices/disk"), the first of each; nil when there is none. It may be
 // called on nil.
 func (e *Element) Child(path string) *Element {

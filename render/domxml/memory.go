@@ -1,0 +1,79 @@
+package domxml
+
+import "math/big"
+
+// Libvirt works the memory out itself where the declaration says it elsewhere: with NUMA cells it is their sum and that of the
+// memory devices, and the current memory is no more than that, and all of it when it is none. (Seen with libvirt 9.0; the
+// formatdomain page says so of NUMA.)
+
+// defers says whether an element waits for all others.
+func (c *converger) defers(path string) bool {
+	return path == "currentMemory" || path == "memory" && (hasCells(c.want) || hasCells(c.next))
+}
+
+func hasCells(domain *Element) bool { return domain.Child("cpu/numa/cell") != nil }
+
+// settleMemory makes the memory of the next domain what libvirt will make it.
+func (c *converger) settleMemory() {
+	total := cellMemory(c.next)
+	declared := c.want.Child("memory")
+	m := c.next.Child("memory")
+	switch {
+	case m == nil:
+		return
+	case total != nil:
+		if memory.of(m) == nil || memory.of(m).Cmp(total) != 0 {
+			setMemory(m, total)
+		}
+	case declared != nil && c.defers("memory") && !sameText("memory", declared, m):
+		c.note("memory", amountText(m), amountText(declared))
+		m.Text, m.Attrs = declared.Text, declared.Clone().Attrs
+	}
+	total = memory.of(m)
+	current, want := c.next.Child("currentMemory"), c.want.Child("currentMemory")
+	if current == nil || want == nil || total == nil || memory.of(want) == nil {
+		return
+	}
+	n := memory.of(want)
+	if n.Sign() == 0 || n.Cmp(total) > 0 {
+		n = total
+	}
+	kept := memory.of(current)
+	if kept != nil && kept.Cmp(n) == 0 {
+		return
+	}
+	if before := c.was.Child("currentMemory"); before == nil || !sameText("currentMemory", want, before) || kept == nil {
+		c.note("currentMemory", amountText(current), amountText(want))
+	}
+	current.Text, current.Attrs = want.Text, want.Clone().Attrs
+}
+
+func setMemory(e *Element, n *big.Int) {
+	e.Text = n.String()
+	e.SetAttr("unit", "KiB")
+}
+
+// cellMemory is the sum of the cells' memory and the memory devices'; nil when the cells have none.
+func cellMemory(domain *Element) *big.Int {
+	cells := domain.Child("cpu/numa")
+	if cells == nil {
+		return nil
+	}
+	sum := new(big.Int)
+	for _, cell := range named(cells, "cell") {
+		if n := amounts["cpu/numa/cell"].of(cell); n != nil {
+			sum.Add(sum, n)
+		}
+	}
+	if sum.Sign() == 0 {
+		return nil
+	}
+	for _, m := range named(domain.Child("devices"), "memory") {
+		if size := m.Child("target/size"); size != nil {
+			if n := memory.of(size); n != nil {
+				sum.Add(sum, n)
+			}
+		}
+	}
+	return sum
+}

@@ -1,0 +1,157 @@
+package domxml
+
+import "strings"
+
+// A pairing is an element of one side and its counterpart.
+type pairing map[*Element]*Element
+
+// matcher finds counterparts among elements of one name below one parent.
+type matcher struct {
+	path  string
+	id    identity
+	pairs pairing
+	taken map[*Element]bool
+}
+
+// pair finds for each element of a its counterpart in b. Elements with different user aliases are never the same, whatever
+// else they share.
+func pair(path string, a, b []*Element) pairing {
+	if len(a) == 0 || len(b) == 0 {
+		return nil
+	}
+	if _, known := identities[path]; !known && len(a) == 1 && len(b) == 1 && !isDevice(path) {
+		return pairing{a[0]: b[0]} // there is but one of them
+	}
+	m := matcher{path, identityOf(path), make(pairing, len(a)), make(map[*Element]bool, len(b))}
+	m.join(a, b, func(e *Element) (string, bool) { v := e.UserAlias(); return v, v != "" })
+	for _, key := range m.id.keys {
+		m.join(a, b, func(e *Element) (string, bool) { return keyOf(e, key) })
+	}
+	if len(m.pairs) < len(a) {
+		m.alike(a, b)
+	}
+	return m.pairs
+}
+
+// apart says whether two elements have different names.
+func apart(x, y *Element) bool {
+	ax, ay := x.UserAlias(), y.UserAlias()
+	return ax != "" && ay != "" && ax != ay
+}
+
+// join pairs those whose value is the same.
+func (m *matcher) join(a, b []*Element, value func(*Element) (string, bool)) {
+	if len(m.pairs) == len(a) {
+		return
+	}
+	index := make(map[string][]*Element, len(b))
+	for _, y := range b {
+		if m.taken[y] {
+			continue
+		}
+		if v, ok := value(y); ok {
+			index[v] = append(index[v], y)
+		}
+	}
+	if len(index) == 0 {
+		return
+	}
+	for _, x := range a {
+		if m.pairs[x] != nil {
+			continue
+		}
+		v, ok := value(x)
+		if !ok {
+			continue
+		}
+		var free []*Element
+		for _, y := range index[v] {
+			if !m.taken[y] && !apart(x, y) {
+				free = append(free, y)
+			}
+		}
+		if len(free) > 0 {
+			m.take(x, m.nearest(x, free))
+		}
+	}
+}
+
+func (m *matcher) take(x, y *Element) { m.pairs[x], m.taken[y] = y, true }
+
+// alike pairs what is left: first with what has all that is said, which is what is meant, even if nothing names either; and
+// those that have an order with what comes nearest.
+func (m *matcher) alike(a, b []*Element) {
+	free := func(x *Element) []*Element {
+		var list []*Element
+		for _, y := range b {
+			if !m.taken[y] && !apart(x, y) && !contradict(m.id, x, y) {
+				list = append(list, y)
+			}
+		}
+		return list
+	}
+	for _, x := range a {
+		if m.pairs[x] != nil {
+			continue
+		}
+		for _, y := range free(x) {
+			if distance(m.path, y, x) == 0 {
+				m.take(x, y)
+				break
+			}
+		}
+	}
+	for _, x := range a {
+		if m.pairs[x] == nil && m.id.ordinal {
+			if list := free(x); len(list) > 0 {
+				m.take(x, m.nearest(x, list))
+			}
+		}
+	}
+}
+
+// nearest is the element that differs least from what is said; the first of several.
+func (m *matcher) nearest(x *Element, list []*Element) *Element {
+	best, least := list[0], -1
+	if len(list) == 1 {
+		return best
+	}
+	for _, y := range list {
+		if n := distance(m.path, y, x); least < 0 || n < least {
+			best, least = y, n
+		}
+	}
+	return best
+}
+
+// distance is in how many things have differs from what want says.
+func distance(path string, have, want *Element) int {
+	c := &converger{want: &Element{}, next: &Element{}}
+	c.element(site{path, want, nil, c.want, c.next}, "", have.Clone(), nil, nil)
+	return len(c.changes)
+}
+
+// contradict says whether both have a key, and not the same.
+func contradict(id identity, x, y *Element) bool {
+	for _, key := range id.keys {
+		vx, okx := keyOf(x, key)
+		vy, oky := keyOf(y, key)
+		if okx && oky && vx != vy {
+			return true
+		}
+	}
+	return false
+}
+
+// label names an element for people: its user alias, or its key, or nothing.
+func label(path string, e *Element) string {
+	if alias := e.UserAlias(); alias != "" {
+		return "[" + alias + "]"
+	}
+	for _, key := range identities[path].keys {
+		if v, ok := keyOf(e, key); ok {
+			return "[" + strings.ReplaceAll(v, "\x00", ",") + "]"
+		}
+	}
+	return ""
+}

@@ -1,0 +1,98 @@
+package domxml
+
+import (
+	"math/bits"
+	"strconv"
+	"strings"
+)
+
+// alike are attributes of which libvirt keeps another value than is declared, for reasons that lie beside it. Each rule gets
+// the site, the element that libvirt has, and both values.
+var alike = map[where]func(s site, have *Element, want, kept string) bool{
+	{"os/type", "machine"}: func(_ site, _ *Element, want, kept string) bool { return sameMachine(want, kept) },
+	// A target without a LUN means the first.
+	{"devices/disk/source", "name"}:    sameISCSI,
+	{"devices/hostdev/source", "name"}: sameISCSI,
+	// vCPUs without a list of their own follow the memory's placement.
+	{"vcpu", "placement"}: func(s site, _ *Element, want, kept string) bool {
+		_, listed := s.e.lookup("cpuset")
+		return want == "static" && kept == "auto" && !listed && s.next.Child("numatune/memory").Attr("placement") == "auto"
+	},
+	// The first cell gets the vCPUs that no cell has.
+	{"cpu/numa/cell", "cpus"}: sameCell,
+	// -1 is the older way to say it.
+	{"devices/graphics", "autoport"}: func(s site, have *Element, want, kept string) bool {
+		return want == "no" && kept == "yes" && autoPort(s)
+	},
+	{"devices/graphics", "port"}: func(s site, have *Element, want, kept string) bool {
+		return want == "-1" && have.Attr("autoport") == "yes"
+	},
+	// Video memory is a power of two.
+	{"devices/video/model", "ram"}:  samePower,
+	{"devices/video/model", "vram"}: samePower,
+	// On a host without a security driver there is nothing to label with.
+	{"seclabel", "type"}:    func(_ site, have *Element, _, _ string) bool { return have.Attr("model") == "none" },
+	{"seclabel", "relabel"}: func(_ site, have *Element, _, _ string) bool { return have.Attr("model") == "none" },
+}
+
+// sameAttr compares one attribute's values as libvirt understands them.
+func (s site) sameAttr(attr string, have *Element, want, kept string) bool {
+	if want == kept || sameValue(s.e.Name, attr, want, kept) {
+		return true
+	}
+	if a, ok := amounts[s.path]; ok && (attr == a.value || attr == a.unit) {
+		return a.same(s.e, have)
+	}
+	f := alike[where{s.path, attr}]
+	return f != nil && f(s, have, want, kept)
+}
+
+func sameISCSI(s site, _ *Element, want, kept string) bool {
+	return s.e.Attr("protocol") == "iscsi" && !strings.Contains(want, "/") && kept == want+"/0"
+}
+
+func samePower(_ site, _ *Element, want, kept string) bool {
+	n, err := strconv.ParseUint(want, 10, 32)
+	return err == nil && n > 0 && strconv.FormatUint(1<<bits.Len64(n-1), 10) == kept
+}
+
+// sameCell compares the vCPUs of a NUMA cell.
+func sameCell(s site, _ *Element, want, kept string) bool {
+	cells := named(s.parent, "cell")
+	if len(cells) == 0 || cells[0] != s.e {
+		return false
+	}
+	all, ok := parseBitmap(want)
+	if !ok {
+		return false
+	}
+	taken := map[int]bool{}
+	for _, c := range cells[1:] {
+		others, ok := parseBitmap(c.Attr("cpus"))
+		if !ok && c.Attr("cpus") != "" {
+			return false
+		}
+		for n := range others {
+			taken[n] = true
+		}
+	}
+	count, err := strconv.Atoi(s.next.Child("vcpu").text())
+	if err != nil {
+		return false
+	}
+	for n := range count {
+		if !taken[n] {
+			all[n] = true
+		}
+	}
+	has, ok := parseBitmap(kept)
+	if !ok || len(has) != len(all) {
+		return false
+	}
+	for n := range has {
+		if !all[n] {
+			return false
+		}
+	}
+	return true
+}
