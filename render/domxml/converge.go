@@ -22,9 +22,10 @@ type Change struct {
 // the declaration overrules, what belongs to a run.
 func Converge(have, want, was *Element) (*Element, []Change) {
 	want, was = qualify(want), qualify(was)
-	c := &converger{want: want, was: was, next: have.Clone()}
+	c := &converger{want: want, was: was, have: have, next: have.Clone()}
 	c.element(c.site("", want, nil), "", c.next, was, nil)
 	c.settleMemory()
+	c.settleConsole()
 	return c.next, c.changes
 }
 
@@ -42,7 +43,7 @@ func Merge(base, over *Element) *Element {
 }
 
 type converger struct {
-	want, was, next *Element
+	want, was, have, next *Element
 	// literal takes every word as it stands, for what is not a whole domain.
 	literal bool
 	changes []Change
@@ -111,7 +112,7 @@ func (c *converger) attr(s, old site, shown string, have *Element, a Attr) {
 		}
 		return
 	}
-	if old.e == nil || old.e.Attr(a.Name) != a.Value || !old.isDropped(a.Name) {
+	if !s.follows(old, a.Name, v) {
 		c.note(shown+"@"+a.Name, secret(a.Name, v), secret(a.Name, a.Value))
 	}
 	have.SetAttr(a.Name, a.Value)
@@ -139,45 +140,51 @@ func (c *converger) dropAttrs(s, old site, shown string, have *Element) {
 // children converges the children of one name.
 func (c *converger) children(s, old site, shown, name string, have *Element) {
 	path, haves := join(s.path, name), named(have, name)
-	wants, wases := c.kept(s, path, named(s.e, name)), named(old.e, name)
-	if id := identityOf(path); id.whole {
-		c.list(path, join(shown, name), have, haves, wants, wases)
+	wants, wases := named(s.e, name), named(old.e, name)
+	if identityOf(path).whole {
+		c.list(path, join(shown, name), have, haves, c.kept(s, path, wants), wases)
 		return
 	}
 	inHave, before := match(path, haves, wants, wases)
 	claimed, stays := make(map[*Element]bool, len(haves)), make(map[*Element]bool, len(wases))
 	for _, w := range wants {
-		here := join(shown, name) + label(path, w)
-		o := before[w]
-		stays[o] = true
-		h := inHave[w]
-		claimed[h] = true
+		here, o, h := join(shown, name)+label(path, w), before[w], inHave[w]
+		claimed[h], stays[o] = true, true
 		switch {
+		case !c.literal && c.site(path, w, s.e).isDropped(""):
+			if h != nil && o != nil && !c.old(path, o, old.e).isDropped("") && !isPinned(path) {
+				have.Remove(h) // something else that is declared now overrules it
+			}
 		case h != nil:
 			c.element(c.site(path, w, s.e), here, h, o, old.e)
-			continue
-		case !c.literal && c.site(path, w, s.e).isEmpty():
-			continue
-		case o == nil || c.literal || !c.old(path, o, old.e).isDropped("") || distance(path, o, w) > 0:
-			c.note(here, "", summary(w))
+		default:
+			c.add(c.site(path, w, s.e), c.old(path, o, old.e), here, have)
 		}
-		have.insert(w.Clone())
 	}
 	gone := slices.DeleteFunc(slices.Clone(wases), func(o *Element) bool { return stays[o] || c.old(path, o, old.e).isDropped("") })
-	inHave = pair(path, gone, haves)
+	left := slices.DeleteFunc(haves, func(h *Element) bool { return claimed[h] })
+	lost := pair(path, gone, left)
 	for _, o := range gone {
-		if h := inHave[o]; h != nil && !claimed[h] {
+		if h := lost[o]; h != nil {
 			c.strip(c.site(path, nil, s.e), c.old(path, o, old.e), join(shown, name)+label(path, o), have, h)
 		}
 	}
 }
 
+// add adds an element that is not there. What had been declared before, and was then overruled, is not news.
+func (c *converger) add(s, old site, shown string, parent *Element) {
+	if !c.literal && s.isEmpty() {
+		return
+	}
+	if c.literal || old.e == nil || !old.isDropped("") || distance(s.path, old.e, s.e) > 0 {
+		c.note(shown, "", summary(s.e))
+	}
+	parent.insert(s.e.Clone())
+}
+
 // kept are the elements of which libvirt keeps something.
 func (c *converger) kept(parent site, path string, wants []*Element) []*Element {
-	if c.literal {
-		return wants
-	}
-	return slices.DeleteFunc(wants, func(w *Element) bool { return c.site(path, w, parent.e).isDropped("") })
+	return slices.DeleteFunc(wants, func(w *Element) bool { return !c.literal && c.site(path, w, parent.e).isDropped("") })
 }
 
 func isDevice(path string) bool {

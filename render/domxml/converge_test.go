@@ -59,7 +59,7 @@ func TestConverge(t *testing.T) {
 			want:    `<domain><features><acpi/></features></domain>`,
 			was:     `<domain><features><acpi/><hyperv mode='custom'><relaxed state='on'/></hyperv></features></domain>`,
 			next:    `<domain><features><acpi/><hyperv><vapic state='on'/></hyperv></features></domain>`,
-			changes: []Change{{"features/hyperv@mode", "custom", ""}, {"features/hyperv/relaxed", "state=on", ""}},
+			changes: []Change{{"features/hyperv", "mode=custom", ""}},
 		},
 		{
 			name: "a source of another type replaces the old one",

@@ -11,8 +11,8 @@ type site struct {
 	path string
 	// e is the element that is declared, or whose attribute is; parent is what it is in, and root the domain.
 	e, parent, root *Element
-	// next is the domain as it becomes.
-	next *Element
+	// have is the domain that libvirt has.
+	have *Element
 }
 
 // where names an element by its path, or an attribute of it.
@@ -27,6 +27,8 @@ var dropped = map[where]func(site) bool{
 	// Whether the guest has opened it, and the terminal that it is on.
 	{"devices/channel/target", "state"}: always,
 	{"devices/console", "tty"}:          always,
+	// Consoles are counted in their order.
+	{"devices/console/target", "port"}: always,
 	// The numbers of a run's images, and a block job.
 	{"*/source", "index"}:        always,
 	{"*/backingStore", "index"}:  always,
@@ -41,7 +43,7 @@ var dropped = map[where]func(site) bool{
 		return isChardev(s.path) && (s.parent.Attr("type") == "pty" || generatedSocket(s.parent))
 	},
 	// The port that a run got on a virtual network, and the name that its tap device got.
-	{"devices/interface/source", "portid"}: always,
+	{"devices/interface/source", "portid"}: func(s site) bool { return s.parent.Attr("type") == "network" },
 	{"devices/interface/target", "dev"}: func(s site) bool {
 		return s.e.Attr("managed") != "no" && generatedTap.MatchString(s.e.Attr("dev"))
 	},
@@ -58,17 +60,32 @@ var dropped = map[where]func(site) bool{
 	{"devices/graphics", "port"}:           autoPort,
 	{"devices/graphics", "tlsPort"}:        autoPort,
 	{"devices/graphics", "listen"}:         func(s site) bool { return s.e.Attr("socket") != "" },
-	{"devices/graphics/listen", ""}:        func(s site) bool { return s.parent.Attr("socket") != "" },
+	{"devices/graphics/listen", ""}:        func(s site) bool { return s.parent.Attr("socket") != "" && s.e.Attr("type") != "socket" },
 	{"devices/graphics/listen", "address"}: func(s site) bool { return s.e.Attr("type") == "network" },
-	{"devices/graphics", "autoport"}:       noPort,
-	{"devices/memory/target/current", ""}:  always,
-	{"cputune/cachetune", "id"}:            always,
-	{"cputune/memorytune", "id"}:           always,
-	{"cpu/model", ""}:                      func(s site) bool { return s.e.Text == "" && s.e.Attr("vendor_id") == "" },
-	{"os/bootmenu", "timeout"}:             func(s site) bool { return s.e.Attr("enable") != "yes" },
-	{"os/boot", ""}:                        func(s site) bool { return bootOrdered(s.root) },
-	{"seclabel/imagelabel", ""}:            always,
-	{"seclabel/label", ""}:                 func(s site) bool { return s.parent.Attr("type") != "static" },
+	// A device of model none is not there.
+	{"devices/memballoon/address", ""}: noneModel, {"devices/memballoon/driver", ""}: noneModel, {"devices/memballoon/stats", ""}: noneModel,
+	{"devices/video/address", ""}: noneVideo, {"devices/video/driver", ""}: noneVideo, {"devices/video/model/acceleration", ""}: noneModelType,
+	{"devices/video/model", "heads"}: noneVideoModel, {"devices/video/model", "primary"}: noneVideoModel,
+	{"devices/video/model", "vram"}: noneVideoModel, {"devices/video/model", "ram"}: noneVideoModel, {"devices/video/model", "vgamem"}: noneVideoModel,
+	// The first console doubles the first serial port.
+	{"devices/console", ""}: func(s site) bool {
+		return s.root.Child("devices/serial") != nil && s.root.Child("devices/console") == s.e && isSerialConsole(s.e)
+	},
+	{"*/reconnect", "timeout"}: func(s site) bool { return s.e.Attr("enabled") != "yes" },
+	// What the vCPUs say one by one, or a placement by what the host has free.
+	{"vcpu", "current"}:               func(s site) bool { return s.root.Child("vcpus/vcpu") != nil },
+	{"vcpu", "cpuset"}:                func(s site) bool { return s.e.Attr("placement") == "auto" },
+	{"cputune/vcpusched", "priority"}: noPriority, {"cputune/iothreadsched", "priority"}: noPriority,
+	{"cpu", "match"}:                      func(s site) bool { return s.e.Attr("mode") != "" && s.e.Attr("mode") != "custom" },
+	{"features/smm/tseg", ""}:             func(s site) bool { return s.parent.Attr("state") == "off" },
+	{"devices/memory/target/current", ""}: always,
+	{"cputune/cachetune", "id"}:           always,
+	{"cputune/memorytune", "id"}:          always,
+	{"cpu/model", ""}:                     func(s site) bool { return s.e.Text == "" && s.e.Attr("vendor_id") == "" },
+	{"os/bootmenu", "timeout"}:            func(s site) bool { return s.e.Attr("enable") != "yes" },
+	{"os/boot", ""}:                       func(s site) bool { return bootOrdered(s.root) },
+	{"seclabel/imagelabel", ""}:           always,
+	{"seclabel/label", ""}:                func(s site) bool { return s.parent.Attr("type") != "static" },
 }
 
 func always(site) bool { return true }
@@ -102,7 +119,7 @@ var userAlias = regexp.MustCompile(`^ua-[A-Za-z0-9_-]+$`)
 var generatedTap = regexp.MustCompile(`^(vnet|macvtap|macvlan)`)
 
 func virtioNIC(e *Element) bool {
-	return strings.HasPrefix(strings.ToLower(e.Child("model").Attr("type")), "virtio")
+	return strings.HasPrefix(strings.ToLower(e.Child("model").Attr("type")), "virtio") && e.Attr("type") != "hostdev"
 }
 
 // readOnly says whether a disk is, said or not: libvirt then takes no snapshots of it.
@@ -159,11 +176,6 @@ func autoPort(s site) bool {
 	return e.Attr("port") == "" || e.Attr("port") == "-1"
 }
 
-// noPort says whether SPICE graphics are on no port: libvirt then keeps that they listen nowhere.
-func noPort(s site) bool {
-	return s.e.Attr("type") == "spice" && s.e.Attr("autoport") == "no" && s.e.Attr("port") == "" && s.e.Attr("tlsPort") == ""
-}
-
 // bootOrdered says whether devices have a boot order of their own, beside which libvirt takes none by kind.
 func bootOrdered(domain *Element) bool {
 	devices := domain.Child("devices")
@@ -194,3 +206,17 @@ func (s site) isSurplus() bool {
 	}
 	return false
 }
+
+func noneModel(s site) bool      { return s.parent.Attr("model") == "none" }
+func noneModelType(s site) bool  { return s.parent.Attr("type") == "none" }
+func noneVideo(s site) bool      { return s.parent.Child("model").Attr("type") == "none" }
+func noneVideoModel(s site) bool { return s.e.Attr("type") == "none" }
+
+// isSerialConsole says whether a console is on a serial port.
+func isSerialConsole(e *Element) bool {
+	t := e.Child("target").Attr("type")
+	return t == "" || t == "serial"
+}
+
+// noPriority says whether a scheduler has no priorities.
+func noPriority(s site) bool { return s.e.Attr("scheduler") != "fifo" && s.e.Attr("scheduler") != "rr" }

@@ -7,6 +7,8 @@ import "strings"
 type identity struct {
 	// keys are tried in order: each is one attribute, or several joined by "+", as path@attribute below the element.
 	keys []string
+	// unlike are the keys of which both have another value only when they are different elements; all keys when it is nil.
+	unlike []string
 	// ordinal elements without a common key are paired in their order. Otherwise they are different elements.
 	ordinal bool
 	// whole lists are compared, and replaced, as one: their order means something, or they have no identity.
@@ -40,7 +42,7 @@ var identities = map[string]identity{
 	"devices/redirdev": {ordinal: true},
 	"devices/serial":   {keys: []string{"target@port"}, ordinal: true},
 	// The first console doubles the first serial port; both have port 0 then.
-	"devices/console":  {keys: []string{"target@type+target@port", "target@port"}, ordinal: true},
+	"devices/console":  {keys: []string{"target@type+target@port"}, unlike: []string{"target@type"}, ordinal: true},
 	"devices/parallel": {keys: []string{"target@port"}, ordinal: true},
 
 	"os/boot":                          {whole: true},
@@ -79,7 +81,7 @@ var identities = map[string]identity{
 	"idmap/uid":                        {keys: []string{"@start"}},
 	"idmap/gid":                        {keys: []string{"@start"}},
 	"perf/event":                       {keys: []string{"@name"}},
-	"seclabel":                         {keys: []string{"@model", "@type"}, ordinal: true},
+	"seclabel":                         {keys: []string{"@model", "@type"}, unlike: []string{"@model"}, ordinal: true},
 	"qemu:commandline/qemu:arg":        {whole: true},
 	"qemu:commandline/qemu:env":        {keys: []string{"@name"}},
 	"qemu:capabilities/qemu:add":       {keys: []string{"@capability"}},

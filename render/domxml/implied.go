@@ -15,7 +15,12 @@ var implied = map[where][]string{
 	{"devices/redirfilter/usbdev", "product"}: {"-1"},
 	{"devices/redirfilter/usbdev", "version"}: {"-1"},
 	{"devices/video/model", "primary"}:        {"no"},
-	{"cpu/model", "fallback"}:                 {"allow"},
+	{"devices/interface/driver", "queues"}:    {"1"},
+	// SPICE without a port listens nowhere, which libvirt says in another way.
+	{"devices/graphics", "autoport"}: {"no"}, {"devices/graphics", "port"}: {"-1", "0"}, {"devices/graphics", "tlsPort"}: {"-1", "0"},
+	{"devices/graphics", "p2p"}: {"no"},
+	{"seclabel", "relabel"}:     {"yes", "no"}, // libvirt always says it where there is something to label with
+	{"cpu/model", "fallback"}:   {"allow"},
 }
 
 // hollow are elements that mean nothing when nothing is in them.
@@ -46,7 +51,7 @@ func (s site) isEmpty() bool {
 		return n != nil && n.IsInt64() && n.Int64() >= unlimited
 	}
 	if s.e.Text != "" {
-		return false
+		return parentOf(s.path) == "cputune" && number.canonical(s.e.Text) == "0"
 	}
 	said := false
 	for _, a := range s.e.Attrs {
@@ -59,7 +64,7 @@ func (s site) isEmpty() bool {
 		said = true
 	}
 	for _, child := range s.e.Children {
-		below := site{join(s.path, child.Name), child, s.e, s.root, s.next}
+		below := site{join(s.path, child.Name), child, s.e, s.root, s.have}
 		if !below.isEmpty() {
 			return false
 		}

@@ -1,68 +1,82 @@
 package domxml
 
-// match finds the counterparts of what is wanted, in what there is and in what was wanted.
+// match finds the counterparts of what is wanted, in what there is and in what was wanted: by name and key first, then by way
+// of what was wanted, and what is left by what it says.
 func match(path string, haves, wants, wases []*Element) (inHave, before pairing) {
-	inHave, before = pair(path, wants, haves), pair(path, wants, wases)
-	if len(inHave) == len(wants) || len(wases) == 0 || len(haves) == 0 {
-		return inHave, before
+	before = pair(path, wants, wases)
+	if len(wases) == 0 || len(haves) == 0 || len(wants) == 0 || single(path, wants, haves) {
+		return pair(path, wants, haves), before
 	}
-	if inHave == nil {
-		inHave = pairing{}
+	m := newMatcher(path, len(wants))
+	m.byName(wants, haves)
+	if len(m.pairs) == len(wants) {
+		return m.pairs, before
 	}
 	if before == nil {
 		before = pairing{}
 	}
-	r := renames{path: path, lost: pair(path, wases, haves), taken: map[*Element]bool{}, known: map[*Element]bool{}}
-	for _, w := range wants {
-		r.taken[inHave[w]], r.known[before[w]] = true, true
+	w := way{m: m, before: before, lost: pair(path, wases, haves)}
+	w.follow(wants, wases)
+	if len(m.pairs) < len(wants) {
+		w.byHand(wants, haves)
+		m.alike(wants, haves)
 	}
-	for _, w := range wants {
-		switch o := before[w]; {
-		case inHave[w] != nil:
-		case o == nil:
-			if o, h := r.declared(w, wases); h != nil {
-				inHave[w], before[w] = h, o
-				r.taken[h], r.known[o] = true, true
+	return m.pairs, before
+}
+
+// way is the way from what is wanted over what was wanted to what there is.
+type way struct {
+	m            *matcher
+	before, lost pairing
+}
+
+// follow takes the way. Where it is cut, because what names an element is another now, one that was wanted and is no longer,
+// and differs in no more than one thing, is that element.
+func (w way) follow(wants, wases []*Element) {
+	known := make(map[*Element]bool, len(w.before))
+	for _, o := range w.before {
+		known[o] = true
+	}
+	for _, x := range wants {
+		if w.m.pairs[x] != nil {
+			continue
+		}
+		if o := w.before[x]; o != nil {
+			if h := w.lost[o]; h != nil && !w.m.taken[h] {
+				w.m.take(x, h)
 			}
-		case isDevice(path):
-			if h := r.byHand(w, haves); h != nil {
-				inHave[w] = h
-				r.taken[h] = true
+			continue
+		}
+		for _, o := range wases {
+			h := w.lost[o]
+			if h != nil && !known[o] && !w.m.taken[h] && distance(w.m.path, o, x) <= 1 && distance(w.m.path, x, o) <= 1 {
+				w.m.take(x, h)
+				w.before[x], known[o] = o, true
+				break
 			}
 		}
 	}
-	return inHave, before
-}
-
-// renames finds what goes by another name now.
-type renames struct {
-	path         string
-	lost         pairing // what was wanted, in what there is
-	taken, known map[*Element]bool
-}
-
-// declared finds what was wanted and is no longer, and differs from what is wanted in one thing: it is that one.
-func (r renames) declared(w *Element, wases []*Element) (o, h *Element) {
-	for _, o := range wases {
-		h := r.lost[o]
-		if h != nil && !r.known[o] && !r.taken[h] && distance(r.path, o, w) <= 1 && distance(r.path, w, o) <= 1 {
-			return o, h
-		}
-	}
-	return nil, nil
 }
 
 // byHand finds the device that somebody changed in the one thing that tells it from others. One with a name of its own, or
 // that was wanted itself, is another one.
-func (r renames) byHand(w *Element, haves []*Element) *Element {
-	others := map[*Element]bool{}
-	for _, h := range r.lost {
+func (w way) byHand(wants, haves []*Element) {
+	if !isDevice(w.m.path) {
+		return
+	}
+	others := make(map[*Element]bool, len(w.lost))
+	for _, h := range w.lost {
 		others[h] = true
 	}
-	for _, h := range haves {
-		if !r.taken[h] && !others[h] && h.UserAlias() == "" && distance(r.path, h, w) == 1 {
-			return h
+	for _, x := range wants {
+		if w.m.pairs[x] != nil || w.before[x] == nil {
+			continue
+		}
+		for _, h := range haves {
+			if !w.m.taken[h] && !others[h] && h.UserAlias() == "" && distance(w.m.path, h, x) == 1 {
+				w.m.take(x, h)
+				break
+			}
 		}
 	}
-	return nil
 }

@@ -1,6 +1,9 @@
 package domxml
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // namespaces are those of libvirt's own that QEMU's driver reads, with the prefix that it writes.
 var namespaces = map[string]string{"http://libvirt.org/schemas/domain/qemu/1.0": "qemu"}
@@ -14,17 +17,25 @@ func qualify(domain *Element) *Element {
 	scope := scopeOf(domain, nil)
 	c := domain.Clone()
 	for _, child := range c.Children {
-		if child.Name == "metadata" {
-			continue
-		}
-		inner := scopeOf(child, scope)
-		prefix, _ := cutPrefix(child.Name)
-		if to := namespaces[inner[prefix]]; to != "" {
-			rename(child, prefix, to)
-			c.SetAttr("xmlns:"+to, inner[prefix])
+		if child.Name != "metadata" {
+			rename(child, scope, c)
 		}
 	}
 	return c
+}
+
+// rename gives an element and all below it libvirt's prefixes, which it declares in the domain.
+func rename(e *Element, outer map[string]string, domain *Element) {
+	scope := scopeOf(e, outer)
+	prefix, local := cutPrefix(e.Name)
+	if to := namespaces[scope[prefix]]; to != "" {
+		e.Name = to + ":" + local
+		domain.SetAttr("xmlns:"+to, scope[prefix])
+		e.Attrs = slices.DeleteFunc(e.Attrs, func(a Attr) bool { return isNamespace(a.Name) })
+	}
+	for _, c := range e.Children {
+		rename(c, scope, domain)
+	}
 }
 
 // foreign says whether an element of the domain has another prefix than libvirt writes.
@@ -69,24 +80,6 @@ func cutPrefix(name string) (prefix, local string) {
 		return prefix, local
 	}
 	return "", name
-}
-
-// rename gives an element, and all below it of the same prefix, another prefix.
-func rename(e *Element, from, to string) {
-	prefix, local := cutPrefix(e.Name)
-	if prefix == from {
-		e.Name = to + ":" + local
-	}
-	kept := e.Attrs[:0]
-	for _, a := range e.Attrs {
-		if !isNamespace(a.Name) {
-			kept = append(kept, a)
-		}
-	}
-	e.Attrs = kept
-	for _, c := range e.Children {
-		rename(c, from, to)
-	}
 }
 
 // namespaceOf is the namespace of an element in those given; empty when it has none.

@@ -1,6 +1,10 @@
 package domxml
 
-import "strings"
+import (
+	"cmp"
+	"slices"
+	"strings"
+)
 
 // A pairing is an element of one side and its counterpart.
 type pairing map[*Element]*Element
@@ -19,18 +23,31 @@ func pair(path string, a, b []*Element) pairing {
 	if len(a) == 0 || len(b) == 0 {
 		return nil
 	}
-	if _, known := identities[path]; !known && len(a) == 1 && len(b) == 1 && !isDevice(path) {
-		return pairing{a[0]: b[0]} // there is but one of them
+	if single(path, a, b) {
+		return pairing{a[0]: b[0]}
 	}
-	m := matcher{path, identityOf(path), make(pairing, len(a)), make(map[*Element]bool, len(b))}
+	m := newMatcher(path, len(a))
+	m.byName(a, b)
+	m.alike(a, b)
+	return m.pairs
+}
+
+// single says whether there is but one such element below a parent.
+func single(path string, a, b []*Element) bool {
+	_, known := identities[path]
+	return !known && len(a) == 1 && len(b) == 1 && !isDevice(path)
+}
+
+func newMatcher(path string, n int) *matcher {
+	return &matcher{path, identityOf(path), make(pairing, n), make(map[*Element]bool, n)}
+}
+
+// byName pairs those that have the same name or the same key.
+func (m *matcher) byName(a, b []*Element) {
 	m.join(a, b, func(e *Element) (string, bool) { v := e.UserAlias(); return v, v != "" })
 	for _, key := range m.id.keys {
 		m.join(a, b, func(e *Element) (string, bool) { return keyOf(e, key) })
 	}
-	if len(m.pairs) < len(a) {
-		m.alike(a, b)
-	}
-	return m.pairs
 }
 
 // apart says whether two elements have different names.
@@ -79,33 +96,42 @@ func (m *matcher) join(a, b []*Element, value func(*Element) (string, bool)) {
 func (m *matcher) take(x, y *Element) { m.pairs[x], m.taken[y] = y, true }
 
 // alike pairs what is left: first with what has all that is said, which is what is meant, even if nothing names either; and
-// those that have an order with what comes nearest.
+// those that have an order with what comes nearest. Whoever has the least choice comes first.
 func (m *matcher) alike(a, b []*Element) {
-	free := func(x *Element) []*Element {
-		var list []*Element
-		for _, y := range b {
-			if !m.taken[y] && !apart(x, y) && !contradict(m.id, x, y) {
-				list = append(list, y)
-			}
-		}
-		return list
+	if len(m.pairs) == len(a) {
+		return
 	}
+	candidates := make(map[*Element][]*Element, len(a))
+	var left []*Element
 	for _, x := range a {
 		if m.pairs[x] != nil {
 			continue
 		}
-		for _, y := range free(x) {
-			if distance(m.path, y, x) == 0 {
-				m.take(x, y)
-				break
+		left = append(left, x)
+		for _, y := range b {
+			if !m.taken[y] && !apart(x, y) && !contradict(m.id, x, y) && distance(m.path, y, x) == 0 {
+				candidates[x] = append(candidates[x], y)
 			}
 		}
 	}
+	slices.SortStableFunc(left, func(x, y *Element) int { return cmp.Compare(len(candidates[x]), len(candidates[y])) })
+	for _, x := range left {
+		if i := slices.IndexFunc(candidates[x], func(y *Element) bool { return !m.taken[y] }); i >= 0 {
+			m.take(x, candidates[x][i])
+		}
+	}
 	for _, x := range a {
-		if m.pairs[x] == nil && m.id.ordinal {
-			if list := free(x); len(list) > 0 {
-				m.take(x, m.nearest(x, list))
+		if m.pairs[x] != nil || !m.id.ordinal {
+			continue
+		}
+		var free []*Element
+		for _, y := range b {
+			if !m.taken[y] && !apart(x, y) && !contradict(m.id, x, y) {
+				free = append(free, y)
 			}
+		}
+		if len(free) > 0 {
+			m.take(x, m.nearest(x, free))
 		}
 	}
 }
@@ -126,14 +152,18 @@ func (m *matcher) nearest(x *Element, list []*Element) *Element {
 
 // distance is in how many things have differs from what want says.
 func distance(path string, have, want *Element) int {
-	c := &converger{want: &Element{}, next: &Element{}}
-	c.element(site{path, want, nil, c.want, c.next}, "", have.Clone(), nil, nil)
+	c := &converger{want: &Element{}, have: &Element{}}
+	c.element(site{path, want, &Element{}, c.want, c.have}, "", have.Clone(), nil, nil)
 	return len(c.changes)
 }
 
 // contradict says whether both have a key, and not the same.
 func contradict(id identity, x, y *Element) bool {
-	for _, key := range id.keys {
+	keys := id.unlike
+	if keys == nil {
+		keys = id.keys
+	}
+	for _, key := range keys {
 		vx, okx := keyOf(x, key)
 		vy, oky := keyOf(y, key)
 		if okx && oky && vx != vy {

@@ -2,6 +2,7 @@ package domxml
 
 import (
 	"math/bits"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -16,22 +17,35 @@ var alike = map[where]func(s site, have *Element, want, kept string) bool{
 	// vCPUs without a list of their own follow the memory's placement.
 	{"vcpu", "placement"}: func(s site, _ *Element, want, kept string) bool {
 		_, listed := s.e.lookup("cpuset")
-		return want == "static" && kept == "auto" && !listed && s.next.Child("numatune/memory").Attr("placement") == "auto"
+		return want == "static" && kept == "auto" && !listed && s.root.Child("numatune/memory").Attr("placement") == "auto"
 	},
 	// The first cell gets the vCPUs that no cell has.
 	{"cpu/numa/cell", "cpus"}: sameCell,
 	// -1 is the older way to say it.
-	{"devices/graphics", "autoport"}: func(s site, have *Element, want, kept string) bool {
-		return want == "no" && kept == "yes" && autoPort(s)
-	},
 	{"devices/graphics", "port"}: func(s site, have *Element, want, kept string) bool {
 		return want == "-1" && have.Attr("autoport") == "yes"
+	},
+	// An adjustment to a fixed offset is a variable one on that basis.
+	{"clock", "offset"}: func(s site, have *Element, want, kept string) bool {
+		return kept == "variable" && s.e.Attr("adjustment") != "" && (have.Attr("basis") == want || want == "utc" && have.Attr("basis") == "")
+	},
+	// A virtio-serial address without a port is one to be given.
+	{"devices/channel/address", "bus"}: func(s site, _ *Element, _, _ string) bool {
+		return s.e.Attr("type") == "virtio-serial" && s.e.Attr("port") == ""
+	},
+	// One video device is the primary one, and the first of them when none says that it is.
+	{"devices/video/model", "primary"}: func(s site, _ *Element, want, _ string) bool {
+		return want == "no" && !slices.ContainsFunc(named(s.root.Child("devices"), "video"), func(v *Element) bool {
+			return v.Child("model").Attr("primary") == "yes"
+		})
 	},
 	// Video memory is a power of two.
 	{"devices/video/model", "ram"}:  samePower,
 	{"devices/video/model", "vram"}: samePower,
 	// On a host without a security driver there is nothing to label with.
-	{"seclabel", "type"}:    func(_ site, have *Element, _, _ string) bool { return have.Attr("model") == "none" },
+	{"seclabel", "type"}: func(_ site, have *Element, want, _ string) bool {
+		return have.Attr("model") == "none" && want == "dynamic"
+	},
 	{"seclabel", "relabel"}: func(_ site, have *Element, _, _ string) bool { return have.Attr("model") == "none" },
 }
 
@@ -76,7 +90,7 @@ func sameCell(s site, _ *Element, want, kept string) bool {
 			taken[n] = true
 		}
 	}
-	count, err := strconv.Atoi(s.next.Child("vcpu").text())
+	count, err := strconv.Atoi(s.have.Child("vcpu").text())
 	if err != nil {
 		return false
 	}
@@ -95,4 +109,14 @@ func sameCell(s site, _ *Element, want, kept string) bool {
 		}
 	}
 	return true
+}
+
+// follows says whether a difference in an attribute is no declaration's doing, but follows from another that changed: nothing
+// else was said before, and libvirt did not keep it then.
+func (s site) follows(old site, attr, kept string) bool {
+	v, said := old.e.lookup(attr)
+	if !said || v != s.e.Attr(attr) {
+		return false
+	}
+	return old.isDropped(attr) || s.path == "cpu/numa/cell" && attr == "cpus" && sameCell(s, nil, v, kept)
 }

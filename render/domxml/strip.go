@@ -18,7 +18,7 @@ func isPinned(path string) bool {
 		return true
 	}
 	name := path[strings.LastIndexByte(path, '/')+1:]
-	return strings.HasPrefix(path, "devices/") && (name == "address" || name == "mac" || name == "alias")
+	return isDevice(parentOf(path)) && (name == "address" || name == "mac" || name == "alias")
 }
 
 // strip removes what was declared and is no longer: a device whole, elsewhere only what had been said, and an element
@@ -35,16 +35,18 @@ func (c *converger) strip(s, old site, shown string, parent, have *Element) {
 	before, from := len(c.changes), summary(have)
 	s.e = &Element{Name: old.e.Name}
 	c.element(s, shown, have, old.e, old.parent)
-	if len(have.Children) == 0 && len(have.Attrs) == 0 && have.Text == "" {
-		c.changes = c.changes[:before]
+	if len(c.changes) > before {
+		c.changes = c.changes[:before] // one thing was taken back, whatever it was made of
 		c.note(shown, from, "")
+	}
+	if len(have.Children) == 0 && len(have.Attrs) == 0 && have.Text == "" {
 		parent.Remove(have)
 	}
 }
 
 // list converges a list that has no identities.
 func (c *converger) list(path, shown string, have *Element, haves, wants, wases []*Element) {
-	if len(wants) == 0 && (len(wases) == 0 || len(haves) == 0) || sameList(path, haves, wants) {
+	if len(wants) == 0 && (len(wases) == 0 || len(haves) == 0) || sameList(path, haves, wants) && !lessSaid(path, haves, wants, wases) {
 		return
 	}
 	c.note(shown, summaries(haves), summaries(wants))
@@ -56,16 +58,21 @@ func (c *converger) list(path, shown string, have *Element, haves, wants, wases 
 	}
 }
 
+// lessSaid says whether the list said more before, which is still there.
+func lessSaid(path string, haves, wants, wases []*Element) bool {
+	return len(wases) == len(wants) && !sameList(path, wants, wases) && sameList(path, haves, wases)
+}
+
 func sameList(path string, haves, wants []*Element) bool {
 	if each := identityOf(path).each; each != "" {
-		h, w := expand(haves, each), expand(wants, each)
+		h, w := expand(path, haves, each), expand(path, wants, each)
 		return h != nil && w != nil && maps.Equal(h, w)
 	}
 	return slices.EqualFunc(haves, wants, func(h, w *Element) bool { return distance(path, h, w) == 0 })
 }
 
 // expand is what a list says of each number; nil when a list of numbers cannot be read.
-func expand(list []*Element, each string) map[int]string {
+func expand(path string, list []*Element, each string) map[int]string {
 	all := map[int]string{}
 	for _, e := range list {
 		bits, ok := parseBitmap(e.Attr(each))
@@ -74,7 +81,7 @@ func expand(list []*Element, each string) map[int]string {
 		}
 		var words []string
 		for _, a := range e.Attrs {
-			if a.Name != each {
+			if a.Name != each && !(site{path: path, e: e}).isDropped(a.Name) {
 				words = append(words, fmt.Sprintf("%s=%q", a.Name, canonical(e.Name, a.Name, a.Value)))
 			}
 		}

@@ -80,6 +80,10 @@ func (l *lab) compare(ctx context.Context, r *result) error {
 	next, _, _ := domxml.Redefine(r.have, r.want, r.want, nil)
 	again, err := l.daemon.define(ctx, next, r.way.checked())
 	if err != nil {
+		if _, own := l.daemon.define(ctx, r.have, r.way.checked()); own != nil {
+			r.lost = append(r.lost, "libvirtd refuses its own XML: "+strings.Join(strings.Fields(own.Error()), " "))
+			return ctx.Err()
+		}
 		r.wrong = append(r.wrong, "libvirtd refuses what it kept: "+strings.Join(strings.Fields(err.Error()), " "))
 		return ctx.Err()
 	}

@@ -32,8 +32,8 @@ func measure(ctx context.Context, o options, documents []document) (results []re
 	}
 	words := learn(results)
 	return results, share(ctx, labs, len(results), func(ctx context.Context, l *lab, i int) error {
-		if !results[i].way.accepted() {
-			return nil
+		if !results[i].way.accepted() || len(results[i].wrong)+len(results[i].lost) > 0 {
+			return nil // what is not there cannot be told from what is changed
 		}
 		return l.mutate(ctx, o, &results[i], words)
 	})

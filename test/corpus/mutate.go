@@ -7,6 +7,7 @@ import (
 	"hash/fnv"
 	"math/rand/v2"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/gitvirt/gitvirt/render/domxml"
@@ -66,7 +67,7 @@ func (l *lab) judge(ctx context.Context, r *result, m mutation) (outcome, error)
 		return done, nil
 	}
 	created, _ := domxml.Create(m.want)
-	have, err := l.daemon.define(ctx, created, false)
+	have, err := l.daemon.define(ctx, created, r.way.checked())
 	died := errors.Is(err, errDied)
 	if err != nil && ctx.Err() != nil {
 		return done, err
@@ -96,7 +97,7 @@ func (l *lab) judge(ctx context.Context, r *result, m mutation) (outcome, error)
 	}
 	// What somebody else makes of the domain is found as well.
 	if m.kind == change {
-		if drift := domxml.Compare(r.want, have, r.want); !m.explains(drift) {
+		if drift := domxml.Compare(r.want, have, r.want); !m.explains(drift) && (len(drift) > 0 || !m.stands(r.want, have)) {
 			done.verdict, done.changes = drifted, drift
 		}
 	}
@@ -110,10 +111,37 @@ func (m mutation) explains(changes []domxml.Change) bool {
 	if len(changes) != 1 {
 		return false
 	}
-	at := label.ReplaceAllString(changes[0].Path, "")
-	element, _, _ := strings.Cut(m.path, "@")
-	return at == m.path || at == element || strings.HasPrefix(at, element+"/") || strings.HasPrefix(at, element+"@") ||
-		strings.HasPrefix(m.path, at+"/") && strings.Count(at, "/") > 0
+	at, path := unprefixed(label.ReplaceAllString(changes[0].Path, "")), unprefixed(m.path)
+	element, _, _ := strings.Cut(path, "@")
+	return at == path || at == element || strings.HasPrefix(at, element+"/") || strings.HasPrefix(at, element+"@") ||
+		strings.HasPrefix(path, at+"/") && strings.Count(at, "/") > 0
+}
+
+// unprefixed is a path without the prefixes of namespaces, which libvirtd chooses itself.
+func unprefixed(path string) string { return prefix.ReplaceAllString(path, "$1") }
+
+var prefix = regexp.MustCompile(`(^|/)[A-Za-z0-9_-]+:`)
+
+// stands says whether what a mutation changed is there all the same, word for word: libvirtd adds some devices by itself.
+func (m mutation) stands(want, have *domxml.Element) bool {
+	path, _, _ := strings.Cut(m.path, "@")
+	var declared *domxml.Element
+	walk(want, "", func(at string, e *domxml.Element) {
+		if at == path && m.changes(e) && declared == nil {
+			declared = e
+		}
+	})
+	found := false
+	walk(have, "", func(at string, e *domxml.Element) {
+		found = found || at == path && declared != nil && !slices.ContainsFunc(declared.Attrs, func(a domxml.Attr) bool { return e.Attr(a.Name) != a.Value })
+	})
+	return found
+}
+
+// changes says whether an element is the one that has the value which is changed.
+func (m mutation) changes(e *domxml.Element) bool {
+	_, attr, ok := strings.Cut(m.path, "@")
+	return ok && e.Attr(attr) == m.from
 }
 
 var generatedMAC = regexp.MustCompile(`52:54:00(:[0-9a-f]{2}){3}`)

@@ -106,14 +106,44 @@ func (s spot) apply(want *domxml.Element, words vocabulary, chance *rand.Rand) (
 		m.path += "@" + s.attr
 		m.from = e.Attr(s.attr)
 		m.to = words.other(m.path, m.from, chance)
+		for taken(parent, e, s.attr, m.to) {
+			m.to = words.other(m.path, m.to, chance)
+		}
 		e.SetAttr(s.attr, m.to)
 	}
-	return m, true
+	return m, m.kind != change || m.from != m.to
+}
+
+// identifying are attributes by which an element is told from its neighbours.
+var identifying = []string{"name", "id", "index", "vcpu", "iothread", "cellid", "dev", "address", "port", "slot", "function", "unit", "file", "dir", "uuid"}
+
+// taken says whether a neighbour is called that: to be called so as well is no change that means something. The numbers of
+// an address are taken when any device has them.
+func taken(parent, e *domxml.Element, attr, value string) bool {
+	if parent == nil || !slices.Contains(identifying, attr) || !integer.MatchString(value) && attr == "unit" {
+		return false
+	}
+	for _, c := range parent.Children {
+		if c != e && c.Name == e.Name && c.Attr(attr) == value {
+			return true
+		}
+	}
+	return false
 }
 
 // another is a device like one, with a name, a target, a MAC and a source of its own, and no address.
 func another(e *domxml.Element, chance *rand.Rand) *domxml.Element {
 	a := e.Clone()
+	for i := range a.Attrs {
+		if n := &a.Attrs[i]; n.Name == "index" && integer.MatchString(n.Value) {
+			n.Value = "7" + n.Value
+		}
+	}
+	for _, c := range a.Children {
+		if c.Text != "" {
+			c.Text += "zz"
+		}
+	}
 	for _, name := range []string{"alias", "address", "boot"} {
 		if c := a.Child(name); c != nil {
 			a.Remove(c)

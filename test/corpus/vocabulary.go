@@ -67,9 +67,16 @@ var (
 // toggles are words of which one is the other's opposite.
 var toggles = map[string]string{"on": "off", "off": "on", "yes": "no", "no": "yes", "true": "false", "false": "true"}
 
+// units are those of which the next is another amount.
+var units = []string{"B", "bytes", "KiB", "MiB", "GiB", "TiB", "k", "M", "G", "T"}
+
 // other is another value of the same sort, that means another thing.
 func (v vocabulary) other(path, value string, chance *rand.Rand) string {
 	switch {
+	case strings.HasSuffix(path, "@unit") && slices.Contains(units, value):
+		return units[(slices.Index(units, value)+1)%len(units)]
+	case strings.HasSuffix(path, "/alias@name"):
+		return value + "x" // a name that is libvirt's own stays one
 	case integer.MatchString(value):
 		if n, err := strconv.ParseInt(value, 10, 64); err == nil {
 			return strconv.FormatInt(n+1, 10)

@@ -26,7 +26,9 @@ func (c *converger) settleMemory() {
 			setMemory(m, total)
 		}
 	case declared != nil && c.defers("memory") && !sameText("memory", declared, m):
-		c.note("memory", amountText(m), amountText(declared))
+		if cellMemory(c.was) == nil {
+			c.note("memory", amountText(m), amountText(declared))
+		}
 		m.Text, m.Attrs = declared.Text, declared.Clone().Attrs
 	}
 	total = memory.of(m)
@@ -76,4 +78,22 @@ func cellMemory(domain *Element) *big.Int {
 		}
 	}
 	return sum
+}
+
+// settleConsole gives the first serial port what was declared of the first console when no serial port is declared: they are
+// one, and libvirt takes the serial port's word.
+func (c *converger) settleConsole() {
+	want, console, serial := c.want.Child("devices/console"), c.next.Child("devices/console"), c.next.Child("devices/serial")
+	if want == nil || console == nil || serial == nil || c.want.Child("devices/serial") != nil || !isSerialConsole(want) || !isSerialConsole(console) {
+		return
+	}
+	serial.SetAttr("type", console.Attr("type"))
+	for _, name := range []string{"source", "protocol", "log"} {
+		for _, e := range named(serial, name) {
+			serial.Remove(e)
+		}
+		for _, e := range named(console, name) {
+			serial.insert(e.Clone())
+		}
+	}
 }
