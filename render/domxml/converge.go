@@ -23,9 +23,12 @@ type Change struct {
 func Converge(have, want, was *Element) (*Element, []Change) {
 	want, was = qualify(want), qualify(was)
 	c := &converger{want: want, was: was, have: have, next: have.Clone()}
-	c.element(c.site("", want, nil), "", c.next, was, nil)
+	c.element(c.site("", want, nil), c.old("", was, nil), c.there("", have, nil), "", c.next)
 	c.settleMemory()
 	c.settleConsole()
+	if len(c.changes) == 0 {
+		c.changes = c.consequences // of something that was not declared
+	}
 	return c.next, c.changes
 }
 
@@ -38,7 +41,7 @@ func Compare(want, have, was *Element) []Change {
 // Merge is base with over's words over it, element by element.
 func Merge(base, over *Element) *Element {
 	c := &converger{want: over, next: base.Clone(), literal: true}
-	c.element(c.site("", over, nil), "", c.next, nil, nil)
+	c.element(c.site("", over, nil), site{}, site{}, "", c.next)
 	return c.next
 }
 
@@ -47,6 +50,8 @@ type converger struct {
 	// literal takes every word as it stands, for what is not a whole domain.
 	literal bool
 	changes []Change
+	// consequences are differences that nobody declared: they follow from another one, which overrules or overruled them.
+	consequences []Change
 }
 
 // site is a place in what is declared.
@@ -59,127 +64,143 @@ func (c *converger) old(path string, e, parent *Element) site {
 	return site{path, e, parent, c.was, c.next}
 }
 
+// there is a place in what there is.
+func (c *converger) there(path string, e, parent *Element) site {
+	return site{path, e, parent, c.have, c.have}
+}
+
 func (c *converger) note(path, from, to string) {
+	c.tell(false, path, from, to)
+}
+
+// tell notes a change, apart when it is a consequence.
+func (c *converger) tell(consequence bool, path, from, to string) {
 	if from == "" && to == "" {
 		from, to = "absent", "present"
+	}
+	if consequence {
+		c.consequences = append(c.consequences, Change{path, from, to})
+		return
 	}
 	c.changes = append(c.changes, Change{path, from, to})
 }
 
-// element converges one element and what is below it. shown is the path for people.
-func (c *converger) element(s site, shown string, have, was, wasParent *Element) {
+// element converges one element and what is below it. now is the place in what there is, next the element as it becomes; shown
+// is the path for people.
+func (c *converger) element(s, old, now site, shown string, next *Element) {
 	if isDevice(s.path) {
-		c.kind(have, s.e)
+		c.kind(next, s.e)
 	}
-	old := c.old(s.path, was, wasParent)
 	for _, a := range s.e.Attrs {
-		c.attr(s, old, shown, have, a)
+		c.attr(s, old, now, shown, next, a)
 	}
-	if s.e.Text != "" && !sameText(s.path, s.e, have) && !(c.defers(s.path) && !c.literal) {
-		c.note(shown, amountText(have), amountText(s.e))
-		have.Text = s.e.Text
-		have.RemoveAttr("unit")
+	if s.e.Text != "" && !sameText(s.path, s.e, next) && (c.literal || !c.defers(s.path)) {
+		c.note(shown, amountText(next), amountText(s.e))
+		next.Text = s.e.Text
+		next.RemoveAttr("unit")
 		if u, ok := s.e.lookup("unit"); ok {
-			have.SetAttr("unit", u)
+			next.SetAttr("unit", u)
 		}
 	}
-	if was != nil {
-		c.dropAttrs(s, old, shown, have)
+	if old.e != nil {
+		c.dropAttrs(s, old, shown, next)
 	}
-	for _, name := range childNames(s.e, was) {
-		c.children(s, old, shown, name, have)
+	for _, name := range childNames(s.e, old.e) {
+		c.children(s, old, now, shown, name, next)
 	}
 }
 
 // attr converges one attribute.
-func (c *converger) attr(s, old site, shown string, have *Element, a Attr) {
-	v, there := have.lookup(a.Name)
+func (c *converger) attr(s, old, now site, shown string, next *Element, a Attr) {
+	v, there := next.lookup(a.Name)
+	amount, isAmount := amountOf(s.path, s.e)
 	switch {
 	case isNamespace(a.Name):
 		if !there {
-			have.SetAttr(a.Name, a.Value) // it is how the names are written, and says nothing of the domain
+			next.SetAttr(a.Name, a.Value) // it is how the names are written, and says nothing of the domain
 		}
 		return
+	case isAmount && a.Name == amount.unit:
+		return // it goes with the number
+	case amount.value == a.Name && isAmount:
+		if there && amount.same(s.e, next) {
+			return
+		}
+		next.RemoveAttr(amount.unit)
+		if u, ok := s.e.lookup(amount.unit); ok {
+			next.SetAttr(amount.unit, u)
+		}
 	case there && a.Value == v:
 		return
 	case c.literal:
-	case there && s.sameAttr(a.Name, have, a.Value, v), s.isDropped(a.Name), !there && s.isImplied(a.Name, a.Value):
+	case there && s.sameAttr(a.Name, next, a.Value, v), s.isDropped(a.Name), !there && s.isImplied(a.Name, a.Value, next):
 		return
 	}
-	if isAmount(s, a.Name) {
-		if s.e.Text == "" {
-			have.SetAttr(a.Name, a.Value)
-		}
-		return
-	}
-	if !s.follows(old, a.Name, v) {
-		c.note(shown+"@"+a.Name, secret(a.Name, v), secret(a.Name, a.Value))
-	}
-	have.SetAttr(a.Name, a.Value)
-}
-
-// isAmount says whether an attribute is the unit of a number, with which it is compared.
-func isAmount(s site, attr string) bool {
-	a, ok := amountOf(s.path, s.e)
-	return ok && attr == a.unit
+	c.tell(s.follows(old, now, a.Name, v), shown+"@"+a.Name, secret(a.Name, v), secret(a.Name, a.Value))
+	next.SetAttr(a.Name, a.Value)
 }
 
 // dropAttrs removes the attributes that were declared and no longer are.
-func (c *converger) dropAttrs(s, old site, shown string, have *Element) {
+func (c *converger) dropAttrs(s, old site, shown string, next *Element) {
+	amount, isAmount := amountOf(old.path, old.e)
 	for _, a := range old.e.Attrs {
 		_, said := s.e.lookup(a.Name)
-		v, there := have.lookup(a.Name)
-		if said || !there || isPinned(s.path+"@"+a.Name) || isNamespace(a.Name) || isAmount(old, a.Name) || old.isDropped(a.Name) {
+		v, there := next.lookup(a.Name)
+		if said || !there || isPinned(s.path+"@"+a.Name) || isNamespace(a.Name) || isAmount && a.Name == amount.unit || old.isDropped(a.Name) {
 			continue
 		}
 		c.note(shown+"@"+a.Name, secret(a.Name, v), "")
-		have.RemoveAttr(a.Name)
+		next.RemoveAttr(a.Name)
 	}
 }
 
 // children converges the children of one name.
-func (c *converger) children(s, old site, shown, name string, have *Element) {
-	path, haves := join(s.path, name), named(have, name)
+func (c *converger) children(s, old, now site, shown, name string, next *Element) {
+	path, haves, originals := join(s.path, name), named(next, name), named(now.e, name)
 	wants, wases := named(s.e, name), named(old.e, name)
 	if identityOf(path).whole {
-		c.list(path, join(shown, name), have, haves, c.kept(s, path, wants), wases)
+		c.list(path, join(shown, name), next, haves, c.kept(s, path, wants), wases)
 		return
+	}
+	original := func(h *Element) site {
+		if len(originals) != len(haves) {
+			return site{}
+		}
+		return c.there(path, originals[slices.Index(haves, h)], now.e)
 	}
 	inHave, before := match(path, haves, wants, wases)
 	claimed, stays := make(map[*Element]bool, len(haves)), make(map[*Element]bool, len(wases))
 	for _, w := range wants {
 		here, o, h := join(shown, name)+label(path, w), before[w], inHave[w]
 		claimed[h], stays[o] = true, true
+		sw, so := c.site(path, w, s.e), c.old(path, o, old.e)
 		switch {
-		case !c.literal && c.site(path, w, s.e).isDropped(""):
-			if h != nil && o != nil && !c.old(path, o, old.e).isDropped("") && !isPinned(path) {
-				have.Remove(h) // something else that is declared now overrules it
+		case !c.literal && sw.isDropped(""):
+			if h != nil && o != nil && !so.isDropped("") && !isPinned(path) {
+				c.tell(equal(path, o, w), here, summary(h), "") // something else that is declared overrules it now
+				next.Remove(h)
 			}
 		case h != nil:
-			c.element(c.site(path, w, s.e), here, h, o, old.e)
-		default:
-			c.add(c.site(path, w, s.e), c.old(path, o, old.e), here, have)
+			c.element(sw, so, original(h), here, h)
+		case c.literal || !sw.isEmpty():
+			overruled := now.e != nil && c.there(path, w, now.e).isDropped("")
+			c.tell(!c.literal && (overruled || o != nil && so.isDropped("") && equal(path, o, w)), here, "", summary(w))
+			next.insert(w.Clone())
 		}
 	}
 	gone := slices.DeleteFunc(slices.Clone(wases), func(o *Element) bool { return stays[o] || c.old(path, o, old.e).isDropped("") })
-	left := slices.DeleteFunc(haves, func(h *Element) bool { return claimed[h] })
+	left := slices.DeleteFunc(slices.Clone(haves), func(h *Element) bool { return claimed[h] })
 	lost := pair(path, gone, left)
 	for _, o := range gone {
 		if h := lost[o]; h != nil {
-			c.strip(c.site(path, nil, s.e), c.old(path, o, old.e), join(shown, name)+label(path, o), have, h)
+			c.strip(c.site(path, nil, s.e), c.old(path, o, old.e), join(shown, name)+label(path, o), next, h)
 		}
 	}
 }
 
-// add adds an element that is not there. What had been declared before, and was then overruled, is not news.
-func (c *converger) add(s, old site, shown string, parent *Element) {
-	if !c.literal && s.isEmpty() {
-		return
-	}
-	if c.literal || old.e == nil || !old.isDropped("") || distance(s.path, old.e, s.e) > 0 {
-		c.note(shown, "", summary(s.e))
-	}
-	parent.insert(s.e.Clone())
+// equal says whether two elements say the same.
+func equal(path string, a, b *Element) bool {
+	return distance(path, a, b) == 0 && distance(path, b, a) == 0
 }
 
 // kept are the elements of which libvirt keeps something.

@@ -17,23 +17,59 @@ var implied = map[where][]string{
 	{"devices/video/model", "primary"}:        {"no"},
 	{"devices/interface/driver", "queues"}:    {"1"},
 	// SPICE without a port listens nowhere, which libvirt says in another way.
-	{"devices/graphics", "autoport"}: {"no"}, {"devices/graphics", "port"}: {"-1", "0"}, {"devices/graphics", "tlsPort"}: {"-1", "0"},
-	{"devices/graphics", "p2p"}: {"no"},
-	{"seclabel", "relabel"}:     {"yes", "no"}, // libvirt always says it where there is something to label with
-	{"cpu/model", "fallback"}:   {"allow"},
+	{"devices/graphics", "autoport"}: {"no"},
+	{"devices/graphics", "p2p"}:      {"no"},
+	{"seclabel", "relabel"}:          {"yes", "no"}, // libvirt always says it where there is something to label with
+	{"cpu/model", "fallback"}:        {"allow"},
 }
 
-// hollow are elements that mean nothing when nothing is in them.
-var hollow = []string{
-	"features", "memtune", "cputune", "blkiotune", "numatune", "memoryBacking", "iothreadids", "metadata", "pm", "perf",
-	"devices", "qemu:commandline", "devices/disk/iotune", "devices/interface/bandwidth", "devices/interface/tune",
+// impliedIf are values that mean the same as nothing beside others.
+var impliedIf = map[where]func(s site, have *Element, value string) bool{
+	{"devices/graphics", "port"}:    noPort,
+	{"devices/graphics", "tlsPort"}: noPort,
+}
+
+// noPort says whether a port's number is that of none: graphics are then on one that libvirt chooses, or on none.
+func noPort(s site, have *Element, value string) bool {
+	if s.e.Attr("autoport") == "no" {
+		return value == "-1" || value == "0"
+	}
+	return value == "-1" && have.Attr("autoport") == "yes"
+}
+
+// flags are elements that say something by being there. Other elements that are empty say nothing, but for devices.
+var flags = []string{
+	"features/*", "memoryBacking/hugepages", "memoryBacking/nosharepages", "memoryBacking/locked", "memoryBacking/discard",
+	"*/readonly", "*/shareable", "*/transient", "*/pmem", "*/backingStore",
+}
+
+// containers at the top are the only elements there that say nothing when they are empty: what is not known might.
+var containers = []string{
+	"features", "memtune", "cputune", "blkiotune", "numatune", "memoryBacking", "iothreadids", "metadata", "pm", "perf", "cpu",
+	"devices", "os", "clock", "resource", "sysinfo", "vcpus", "idmap", "keywrap", "qemu:commandline", "qemu:capabilities",
+}
+
+// isHollow says whether an element means nothing when nothing is in it.
+func isHollow(path string) bool {
+	if isDevice(path) {
+		return false
+	}
+	last := strings.LastIndexByte(path, '/')
+	if last < 0 {
+		return slices.Contains(containers, path)
+	}
+	return !slices.Contains(flags, path) && !slices.Contains(flags, "*"+path[last:]) && !slices.Contains(flags, path[:last]+"/*") &&
+		!strings.Contains(path, ":")
 }
 
 // unlimited is what libvirt takes for no limit of memory, in KiB.
 const unlimited = 1<<53 - 1
 
 // isImplied says whether an attribute that is not there has the value anyway.
-func (s site) isImplied(attr, value string) bool {
+func (s site) isImplied(attr, value string, have *Element) bool {
+	if f := impliedIf[where{s.path, attr}]; f != nil && f(s, have, value) {
+		return true
+	}
 	if slices.Contains(implied[where{s.path, attr}], value) {
 		return true
 	}
@@ -43,7 +79,7 @@ func (s site) isImplied(attr, value string) bool {
 
 // isEmpty says whether an element that is not there says nothing: all of it is dropped or implied.
 func (s site) isEmpty() bool {
-	if s.isDropped("") {
+	if s.isDropped("") || isChardev(s.path) && s.e.Name == "source" && generatedSocket(s.parent) {
 		return true
 	}
 	if parentOf(s.path) == "memtune" {
@@ -58,7 +94,7 @@ func (s site) isEmpty() bool {
 		if isNamespace(a.Name) {
 			continue
 		}
-		if !s.isDropped(a.Name) && !s.isImplied(a.Name, a.Value) {
+		if !s.isDropped(a.Name) && !s.isImplied(a.Name, a.Value, nil) {
 			return false
 		}
 		said = true
@@ -70,7 +106,7 @@ func (s site) isEmpty() bool {
 		}
 		said = true
 	}
-	return said || slices.Contains(hollow, s.path)
+	return said || isHollow(s.path)
 }
 
 func isNamespace(attr string) bool { return attr == "xmlns" || strings.HasPrefix(attr, "xmlns:") }

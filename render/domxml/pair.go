@@ -153,7 +153,7 @@ func (m *matcher) nearest(x *Element, list []*Element) *Element {
 // distance is in how many things have differs from what want says.
 func distance(path string, have, want *Element) int {
 	c := &converger{want: &Element{}, have: &Element{}}
-	c.element(site{path, want, &Element{}, c.want, c.have}, "", have.Clone(), nil, nil)
+	c.element(site{path, want, &Element{}, c.want, c.have}, site{}, site{}, "", have.Clone())
 	return len(c.changes)
 }
 

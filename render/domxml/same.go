@@ -22,8 +22,12 @@ var alike = map[where]func(s site, have *Element, want, kept string) bool{
 	// The first cell gets the vCPUs that no cell has.
 	{"cpu/numa/cell", "cpus"}: sameCell,
 	// -1 is the older way to say it.
-	{"devices/graphics", "port"}: func(s site, have *Element, want, kept string) bool {
+	{"devices/graphics", "port"}: func(_ site, have *Element, want, _ string) bool {
 		return want == "-1" && have.Attr("autoport") == "yes"
+	},
+	// The path that libvirt makes up when it starts.
+	{"devices/channel/source", "path"}: func(s site, _ *Element, _, kept string) bool {
+		return generatedSocket(s.parent) && generatedChannel.MatchString(kept)
 	},
 	// An adjustment to a fixed offset is a variable one on that basis.
 	{"clock", "offset"}: func(s site, have *Element, want, kept string) bool {
@@ -111,12 +115,11 @@ func sameCell(s site, _ *Element, want, kept string) bool {
 	return true
 }
 
-// follows says whether a difference in an attribute is no declaration's doing, but follows from another that changed: nothing
-// else was said before, and libvirt did not keep it then.
-func (s site) follows(old site, attr, kept string) bool {
-	v, said := old.e.lookup(attr)
-	if !said || v != s.e.Attr(attr) {
-		return false
+// follows says whether a difference in an attribute is a consequence: the same was said before, and libvirt did not keep it
+// then; or what there is could not have it.
+func (s site) follows(old, now site, attr, kept string) bool {
+	if v, said := old.e.lookup(attr); said && v == s.e.Attr(attr) && old.isDropped(attr) {
+		return true
 	}
-	return old.isDropped(attr) || s.path == "cpu/numa/cell" && attr == "cpus" && sameCell(s, nil, v, kept)
+	return now.e != nil && now.isDropped(attr)
 }

@@ -23,6 +23,7 @@ const (
 	blurred verdict = "blurred" // other things were found, or more than it
 	drifted verdict = "drifted" // libvirtd's own XML of the mutation is not told exactly from the declaration
 	untrue  verdict = "untrue"  // the mutation itself, defined and read back, differs from what it declares
+	absurd  verdict = "absurd"  // libvirtd does not accept the mutation, whatever the comparison says of it
 )
 
 // outcome is a mutation and its verdict.
@@ -67,8 +68,15 @@ func (l *lab) judge(ctx context.Context, r *result, m mutation) (outcome, error)
 		return done, nil
 	}
 	created, _ := domxml.Create(m.want)
+	checked := r.way.checked()
 	have, err := l.daemon.define(ctx, created, r.way.checked())
 	died := errors.Is(err, errDied)
+	if err != nil && !died && r.way.checked() {
+		// It may be against the schema only, and then libvirtd says still whether it means something.
+		have, err = l.daemon.define(ctx, created, false)
+		died = errors.Is(err, errDied)
+		checked = false
+	}
 	if err != nil && ctx.Err() != nil {
 		return done, err
 	}
@@ -81,6 +89,8 @@ func (l *lab) judge(ctx context.Context, r *result, m mutation) (outcome, error)
 	switch {
 	case len(done.changes) == 0 && same:
 		done.verdict = void
+	case !m.explains(done.changes) && err != nil:
+		done.verdict = absurd
 	case len(done.changes) == 0:
 		done.verdict = missed
 	case !m.explains(done.changes):
@@ -88,7 +98,7 @@ func (l *lab) judge(ctx context.Context, r *result, m mutation) (outcome, error)
 	default:
 		done.verdict = found
 	}
-	if done.verdict != found || err != nil || !r.way.checked() {
+	if done.verdict != found || err != nil || !checked {
 		return done, nil
 	}
 	if untrueOnes := domxml.Compare(m.want, have, m.want); len(untrueOnes) > 0 {

@@ -106,7 +106,10 @@ func (s spot) apply(want *domxml.Element, words vocabulary, chance *rand.Rand) (
 		m.path += "@" + s.attr
 		m.from = e.Attr(s.attr)
 		m.to = words.other(m.path, m.from, chance)
-		for taken(parent, e, s.attr, m.to) {
+		for range 20 {
+			if !taken(m.want, e, s.path, s.attr, m.to) {
+				break
+			}
 			m.to = words.other(m.path, m.to, chance)
 		}
 		e.SetAttr(s.attr, m.to)
@@ -114,21 +117,20 @@ func (s spot) apply(want *domxml.Element, words vocabulary, chance *rand.Rand) (
 	return m, m.kind != change || m.from != m.to
 }
 
-// identifying are attributes by which an element is told from its neighbours.
-var identifying = []string{"name", "id", "index", "vcpu", "iothread", "cellid", "dev", "address", "port", "slot", "function", "unit", "file", "dir", "uuid"}
+// identifying are attributes by which an element is told from others of its kind.
+var identifying = []string{
+	"name", "id", "index", "vcpu", "iothread", "cellid", "dev", "address", "port", "slot", "function", "unit", "file", "dir", "uuid", "mode", "model",
+}
 
-// taken says whether a neighbour is called that: to be called so as well is no change that means something. The numbers of
-// an address are taken when any device has them.
-func taken(parent, e *domxml.Element, attr, value string) bool {
-	if parent == nil || !slices.Contains(identifying, attr) || !integer.MatchString(value) && attr == "unit" {
-		return false
+// taken says whether another element of the kind has that value: to have it as well is no change that means something.
+func taken(want, e *domxml.Element, path, attr, value string) bool {
+	found := false
+	if slices.Contains(identifying, attr) && !slices.Contains(units, value) {
+		walk(want, "", func(at string, other *domxml.Element) {
+			found = found || at == path && other != e && other.Attr(attr) == value
+		})
 	}
-	for _, c := range parent.Children {
-		if c != e && c.Name == e.Name && c.Attr(attr) == value {
-			return true
-		}
-	}
-	return false
+	return found
 }
 
 // another is a device like one, with a name, a target, a MAC and a source of its own, and no address.

@@ -35,7 +35,7 @@ func report(out io.Writer, o options, results []result) bool {
 				kinds[m.kind] = map[verdict]int{}
 			}
 			kinds[m.kind][m.verdict]++
-			if m.verdict != void {
+			if m.verdict != void && m.verdict != absurd {
 				mutations++
 			}
 			if m.verdict != found && m.verdict != void {
