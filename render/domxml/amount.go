@@ -45,6 +45,9 @@ func amountOf(path string, e *Element) (amount, bool) {
 
 // of is an element's amount in grains; nil when it has none or it cannot be read.
 func (a amount) of(e *Element) *big.Int {
+	if e == nil {
+		return nil
+	}
 	text := e.Text
 	if a.value != "" {
 		text = e.Attr(a.value)

@@ -50,6 +50,15 @@ func isChardev(path string) bool {
 	return below && has(chardevs, name)
 }
 
+// noSource says whether a character device keeps nothing of a source.
+func noSource(s site) bool {
+	if !isChardev(s.path) {
+		return false
+	}
+	t := s.parent.Attr("type")
+	return has(sourceless, t) || t == "udp" && s.e.Attr("host") == "" && s.e.Attr("service") == ""
+}
+
 // sourceless are the types of character devices whose source libvirt chooses itself, or that have none.
 var sourceless = []string{"pty", "null", "vc", "stdio", "spicevmc"}
 
@@ -66,9 +75,11 @@ func generatedSocket(e *Element) bool {
 var generatedChannel = regexp.MustCompile(`/channel/target/[^/]+\.|/domain-[^/]+/[^/]*$`)
 
 // doublesSerial says whether a console is the first, on a serial port that is declared too.
-func doublesSerial(s site) bool {
-	return s.root.Child("devices/serial") != nil && s.root.Child("devices/console") == s.e && isSerialConsole(s.e)
+func doublesSerial(s site, console *Element) bool {
+	return s.root.Child("devices/serial") != nil && s.root.Child("devices/console") == console && isSerialConsole(console)
 }
+
+func ofSerial(s site) bool { return doublesSerial(s, s.parent) }
 
 // isSerialConsole says whether a console is on a serial port.
 func isSerialConsole(e *Element) bool {

@@ -184,7 +184,7 @@ func (c *converger) children(s, old, now site, shown, name string, next *Element
 			c.element(sw, so, original(h), here, h)
 		case c.literal || !sw.isEmpty():
 			overruled := now.e != nil && c.there(path, w, now.e).isDropped("")
-			c.tell(!c.literal && (overruled || o != nil && so.isDropped("") && equal(path, o, w)), here, "", summary(w))
+			c.tell(!c.literal && (overruled || o != nil && so.isEmpty() && equal(path, o, w)), here, "", summary(w))
 			next.insert(w.Clone())
 		}
 	}

@@ -26,9 +26,7 @@ func (c *converger) settleMemory() {
 			setMemory(m, total)
 		}
 	case declared != nil && c.defers("memory") && !sameText("memory", declared, m):
-		if cellMemory(c.was) == nil {
-			c.note("memory", amountText(m), amountText(declared))
-		}
+		c.tell(cellMemory(c.was) != nil, "memory", amountText(m), amountText(declared))
 		m.Text, m.Attrs = declared.Text, declared.Clone().Attrs
 	}
 	total = memory.of(m)
@@ -36,18 +34,22 @@ func (c *converger) settleMemory() {
 	if current == nil || want == nil || total == nil || memory.of(want) == nil {
 		return
 	}
-	n := memory.of(want)
-	if n.Sign() == 0 || n.Cmp(total) > 0 {
-		n = total
-	}
-	kept := memory.of(current)
+	kept, n := memory.of(current), atMost(memory.of(want), total)
 	if kept != nil && kept.Cmp(n) == 0 {
 		return
 	}
-	if before := c.was.Child("currentMemory"); before == nil || !sameText("currentMemory", want, before) || kept == nil {
-		c.note("currentMemory", amountText(current), amountText(want))
-	}
+	// It follows from the memory when it was all that there was to have.
+	before := memory.of(c.have.Child("memory"))
+	c.tell(kept != nil && before != nil && kept.Cmp(atMost(memory.of(want), before)) == 0, "currentMemory", amountText(current), amountText(want))
 	current.Text, current.Attrs = want.Text, want.Clone().Attrs
+}
+
+// atMost is an amount that is neither none nor more than there is.
+func atMost(n, total *big.Int) *big.Int {
+	if n.Sign() == 0 || n.Cmp(total) > 0 {
+		return total
+	}
+	return n
 }
 
 func setMemory(e *Element, n *big.Int) {

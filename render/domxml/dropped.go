@@ -30,7 +30,11 @@ var dropped = map[where]func(site) bool{
 	{"devices/channel/target", "state"}: always,
 	{"devices/console", "tty"}:          always,
 	{"devices/console/target", "port"}:  always,
-	{"devices/console", ""}:             doublesSerial,
+	{"devices/console", ""}:             func(s site) bool { return doublesSerial(s, s.e) && len(named(s.parent, "console")) == 1 },
+	{"devices/console", "type"}:         func(s site) bool { return doublesSerial(s, s.e) },
+	{"devices/console/source", ""}:      ofSerial,
+	{"devices/console/protocol", ""}:    ofSerial,
+	{"devices/console/log", ""}:         ofSerial,
 
 	// Interfaces: the port that a run got on a virtual network, the name that its tap device got, and what other types or
 	// models have no use for.
@@ -85,7 +89,7 @@ var dropped = map[where]func(site) bool{
 	// Labels: those of a run, and of a model that labels nothing.
 	{"seclabel/imagelabel", ""}: always,
 	{"seclabel/label", ""}:      func(s site) bool { return s.parent.Attr("type") != "static" || s.parent.Attr("model") == "none" },
-	{"seclabel", ""}:            func(s site) bool { return s.e.Attr("type") == "" && len(s.e.Children) == 0 },
+	{"seclabel", ""}:            func(s site) bool { return s.e.Attr("type") == "" },
 }
 
 // anywhere is what libvirt does not keep wherever it stands, by the end of its path.
@@ -101,7 +105,10 @@ var anywhere = map[where]func(site) bool{
 	{"backingStore/backingStore", ""}: typeless,
 	{"reconnect", "timeout"}:          func(s site) bool { return s.e.Attr("enabled") != "yes" },
 	// What the type of a character device has no use for.
-	{"source", ""}:            func(s site) bool { return isChardev(s.path) && has(sourceless, s.parent.Attr("type")) },
+	{"source", ""}: noSource,
+	{"source/reconnect", ""}: func(s site) bool {
+		return isChardev(s.path) && len(s.parent.Attrs) > 0 && s.parent.Attr("mode") != "connect"
+	},
 	{"source", "path"}:        func(s site) bool { return isChardev(s.path) && s.parent.Attr("type") == "qemu-vdagent" },
 	{"source", "mode"}:        func(s site) bool { return isChardev(s.path) && s.parent.Attr("type") == "qemu-vdagent" },
 	{"protocol", ""}:          func(s site) bool { return isChardev(s.path) && s.parent.Attr("type") != "tcp" },

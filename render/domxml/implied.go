@@ -31,10 +31,7 @@ var impliedIf = map[where]func(s site, have *Element, value string) bool{
 
 // noPort says whether a port's number is that of none: graphics are then on one that libvirt chooses, or on none.
 func noPort(s site, have *Element, value string) bool {
-	if s.e.Attr("autoport") == "no" {
-		return value == "-1" || value == "0"
-	}
-	return value == "-1" && have.Attr("autoport") == "yes"
+	return value == "0" || value == "-1" && (s.e.Attr("autoport") == "no" || have.Attr("autoport") == "yes")
 }
 
 // flags are elements that say something by being there. Other elements that are empty say nothing, but for devices.

@@ -56,39 +56,63 @@ func apart(x, y *Element) bool {
 	return ax != "" && ay != "" && ax != ay
 }
 
-// join pairs those whose value is the same.
+// join pairs those whose value is the same; of several the ones that are nearest.
 func (m *matcher) join(a, b []*Element, value func(*Element) (string, bool)) {
 	if len(m.pairs) == len(a) {
 		return
 	}
 	index := make(map[string][]*Element, len(b))
 	for _, y := range b {
-		if m.taken[y] {
-			continue
-		}
-		if v, ok := value(y); ok {
-			index[v] = append(index[v], y)
+		if !m.taken[y] {
+			if v, ok := value(y); ok {
+				index[v] = append(index[v], y)
+			}
 		}
 	}
 	if len(index) == 0 {
 		return
 	}
+	same := make(map[string][]*Element, len(a))
+	var values []string
 	for _, x := range a {
 		if m.pairs[x] != nil {
 			continue
 		}
-		v, ok := value(x)
-		if !ok {
-			continue
+		if v, ok := value(x); ok && index[v] != nil {
+			if same[v] == nil {
+				values = append(values, v)
+			}
+			same[v] = append(same[v], x)
 		}
-		var free []*Element
-		for _, y := range index[v] {
-			if !m.taken[y] && !apart(x, y) {
-				free = append(free, y)
+	}
+	for _, v := range values {
+		m.assign(same[v], index[v])
+	}
+}
+
+// assign pairs some with some, the nearest first.
+func (m *matcher) assign(xs, ys []*Element) {
+	type couple struct {
+		x, y *Element
+		far  int
+	}
+	var couples []couple
+	for _, x := range xs {
+		for _, y := range ys {
+			if !apart(x, y) {
+				couples = append(couples, couple{x: x, y: y})
 			}
 		}
-		if len(free) > 0 {
-			m.take(x, m.nearest(x, free))
+	}
+	if len(couples) > 1 {
+		for i, c := range couples {
+			couples[i].far = distance(m.path, c.y, c.x)
+		}
+		slices.SortStableFunc(couples, func(c, d couple) int { return cmp.Compare(c.far, d.far) })
+	}
+	for _, c := range couples {
+		if m.pairs[c.x] == nil && !m.taken[c.y] {
+			m.take(c.x, c.y)
 		}
 	}
 }
@@ -116,8 +140,9 @@ func (m *matcher) alike(a, b []*Element) {
 	}
 	slices.SortStableFunc(left, func(x, y *Element) int { return cmp.Compare(len(candidates[x]), len(candidates[y])) })
 	for _, x := range left {
-		if i := slices.IndexFunc(candidates[x], func(y *Element) bool { return !m.taken[y] }); i >= 0 {
-			m.take(x, candidates[x][i])
+		free := slices.DeleteFunc(candidates[x], func(y *Element) bool { return m.taken[y] })
+		if len(free) > 0 {
+			m.take(x, least(free, func(y *Element) int { return distance(m.path, x, y) }))
 		}
 	}
 	for _, x := range a {
@@ -136,15 +161,21 @@ func (m *matcher) alike(a, b []*Element) {
 	}
 }
 
-// nearest is the element that differs least from what is said; the first of several.
+// nearest is the element that differs least from what is said.
 func (m *matcher) nearest(x *Element, list []*Element) *Element {
-	best, least := list[0], -1
+	return least(list, func(y *Element) int { return distance(m.path, y, x) })
+}
+
+// least is the first element of the least measure.
+func least(list []*Element, measure func(*Element) int) *Element {
+	best := list[0]
 	if len(list) == 1 {
 		return best
 	}
-	for _, y := range list {
-		if n := distance(m.path, y, x); least < 0 || n < least {
-			best, least = y, n
+	low := measure(best)
+	for _, y := range list[1:] {
+		if n := measure(y); n < low {
+			best, low = y, n
 		}
 	}
 	return best

@@ -19,7 +19,7 @@ var alike = map[where]func(s site, have *Element, want, kept string) bool{
 		_, listed := s.e.lookup("cpuset")
 		return want == "static" && kept == "auto" && !listed && s.root.Child("numatune/memory").Attr("placement") == "auto"
 	},
-	// The first cell gets the vCPUs that no cell has.
+	// Cell 0 gets the vCPUs that no cell has.
 	{"cpu/numa/cell", "cpus"}: sameCell,
 	// -1 is the older way to say it.
 	{"devices/graphics", "port"}: func(_ site, have *Element, want, _ string) bool {
@@ -27,7 +27,7 @@ var alike = map[where]func(s site, have *Element, want, kept string) bool{
 	},
 	// The path that libvirt makes up when it starts.
 	{"devices/channel/source", "path"}: func(s site, _ *Element, _, kept string) bool {
-		return generatedSocket(s.parent) && generatedChannel.MatchString(kept)
+		return generatedSocket(s.parent) && generatedChannel.MatchString(kept) && strings.HasSuffix(kept, s.parent.Child("target").Attr("name"))
 	},
 	// An adjustment to a fixed offset is a variable one on that basis.
 	{"clock", "offset"}: func(s site, have *Element, want, kept string) bool {
@@ -47,7 +47,7 @@ var alike = map[where]func(s site, have *Element, want, kept string) bool{
 	{"devices/video/model", "ram"}:  samePower,
 	{"devices/video/model", "vram"}: samePower,
 	// On a host without a security driver there is nothing to label with.
-	{"seclabel", "type"}: func(_ site, have *Element, want, _ string) bool {
+	{"seclabel", "type"}: func(s site, have *Element, want, _ string) bool {
 		return have.Attr("model") == "none" && want == "dynamic"
 	},
 	{"seclabel", "relabel"}: func(_ site, have *Element, _, _ string) bool { return have.Attr("model") == "none" },
@@ -76,8 +76,7 @@ func samePower(_ site, _ *Element, want, kept string) bool {
 
 // sameCell compares the vCPUs of a NUMA cell.
 func sameCell(s site, _ *Element, want, kept string) bool {
-	cells := named(s.parent, "cell")
-	if len(cells) == 0 || cells[0] != s.e {
+	if id := s.e.Attr("id"); id != "" && number.canonical(id) != "0" || id == "" && s.parent.Child("cell") != s.e {
 		return false
 	}
 	all, ok := parseBitmap(want)
@@ -85,7 +84,10 @@ func sameCell(s site, _ *Element, want, kept string) bool {
 		return false
 	}
 	taken := map[int]bool{}
-	for _, c := range cells[1:] {
+	for _, c := range named(s.parent, "cell") {
+		if c == s.e {
+			continue
+		}
 		others, ok := parseBitmap(c.Attr("cpus"))
 		if !ok && c.Attr("cpus") != "" {
 			return false

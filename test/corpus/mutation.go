@@ -106,11 +106,14 @@ func (s spot) apply(want *domxml.Element, words vocabulary, chance *rand.Rand) (
 		m.path += "@" + s.attr
 		m.from = e.Attr(s.attr)
 		m.to = words.other(m.path, m.from, chance)
-		for range 20 {
+		for range 100 {
 			if !taken(m.want, e, s.path, s.attr, m.to) {
 				break
 			}
 			m.to = words.other(m.path, m.to, chance)
+		}
+		if taken(m.want, e, s.path, s.attr, m.to) {
+			return m, false // there is no other
 		}
 		e.SetAttr(s.attr, m.to)
 	}
