@@ -56,8 +56,17 @@ func noSource(s site) bool {
 		return false
 	}
 	t := s.parent.Attr("type")
+	if t == "qemu-vdagent" {
+		return s.e.Child("clipboard") == nil && s.e.Child("mouse") == nil
+	}
 	return has(sourceless, t) || t == "udp" && s.e.Attr("host") == "" && s.e.Attr("service") == ""
 }
+
+// noReconnect says whether a source has nobody to connect to again.
+func noReconnect(s site) bool { return isChardev(s.path) && s.parent.Attr("mode") == "bind" }
+
+// agent says whether a source is the host's side of the clipboard, which has no end.
+func agent(s site) bool { return isChardev(s.path) && s.parent.Attr("type") == "qemu-vdagent" }
 
 // sourceless are the types of character devices whose source libvirt chooses itself, or that have none.
 var sourceless = []string{"pty", "null", "vc", "stdio", "spicevmc"}

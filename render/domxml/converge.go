@@ -56,12 +56,12 @@ type converger struct {
 
 // site is a place in what is declared.
 func (c *converger) site(path string, e, parent *Element) site {
-	return site{path, e, parent, c.want, c.next}
+	return site{path, e, parent, c.want, c.have}
 }
 
 // old is a place in what was declared.
 func (c *converger) old(path string, e, parent *Element) site {
-	return site{path, e, parent, c.was, c.next}
+	return site{path, e, parent, c.was, c.have}
 }
 
 // there is a place in what there is.
@@ -162,6 +162,18 @@ func (c *converger) children(s, old, now site, shown, name string, next *Element
 		c.list(path, join(shown, name), next, haves, c.kept(s, path, wants), wases)
 		return
 	}
+	if len(wases) <= 1 && single(path, wants, haves) {
+		// Most are such: there is but one of them, on each side.
+		o, original := first(wases), site{}
+		if len(originals) == 1 {
+			original = c.there(path, originals[0], now.e)
+		}
+		sw, so := c.site(path, wants[0], s.e), c.old(path, o, old.e)
+		if c.literal || !sw.isDropped("") {
+			c.element(sw, so, original, join(shown, name), haves[0])
+			return
+		}
+	}
 	original := func(h *Element) site {
 		if len(originals) != len(haves) {
 			return site{}
@@ -196,6 +208,13 @@ func (c *converger) children(s, old, now site, shown, name string, next *Element
 			c.strip(c.site(path, nil, s.e), c.old(path, o, old.e), join(shown, name)+label(path, o), next, h)
 		}
 	}
+}
+
+func first(list []*Element) *Element {
+	if len(list) == 0 {
+		return nil
+	}
+	return list[0]
 }
 
 // equal says whether two elements say the same.

@@ -105,12 +105,10 @@ var anywhere = map[where]func(site) bool{
 	{"backingStore/backingStore", ""}: typeless,
 	{"reconnect", "timeout"}:          func(s site) bool { return s.e.Attr("enabled") != "yes" },
 	// What the type of a character device has no use for.
-	{"source", ""}: noSource,
-	{"source/reconnect", ""}: func(s site) bool {
-		return isChardev(s.path) && len(s.parent.Attrs) > 0 && s.parent.Attr("mode") != "connect"
-	},
-	{"source", "path"}:        func(s site) bool { return isChardev(s.path) && s.parent.Attr("type") == "qemu-vdagent" },
-	{"source", "mode"}:        func(s site) bool { return isChardev(s.path) && s.parent.Attr("type") == "qemu-vdagent" },
+	{"source", ""}:            noSource,
+	{"source/reconnect", ""}:  noReconnect,
+	{"source", "path"}:        agent,
+	{"source", "mode"}:        agent,
 	{"protocol", ""}:          func(s site) bool { return isChardev(s.path) && s.parent.Attr("type") != "tcp" },
 	{"source/seclabel", ""}:   func(s site) bool { return s.e.Child("label") == nil && s.e.Attr("relabel") != "no" },
 	{"seclabel", "labelskip"}: always,

@@ -48,7 +48,7 @@ var alike = map[where]func(s site, have *Element, want, kept string) bool{
 	{"devices/video/model", "vram"}: samePower,
 	// On a host without a security driver there is nothing to label with.
 	{"seclabel", "type"}: func(s site, have *Element, want, _ string) bool {
-		return have.Attr("model") == "none" && want == "dynamic"
+		return have.Attr("model") == "none" && (want == "dynamic" || s.e.Attr("model") == "none")
 	},
 	{"seclabel", "relabel"}: func(_ site, have *Element, _, _ string) bool { return have.Attr("model") == "none" },
 }
