@@ -50,26 +50,53 @@ func isChardev(path string) bool {
 	return below && has(chardevs, name)
 }
 
-// noSource says whether a character device keeps nothing of a source.
+// sourceAttrs are what the source of each type of character device is described by. Those without are made by libvirt, or by
+// QEMU alone.
+var sourceAttrs = map[string][]string{
+	"file": {"path", "append"}, "dev": {"path"}, "pipe": {"path"}, "unix": {"path", "mode"}, "tcp": {"mode", "host", "service", "tls"},
+	"udp": {"mode", "host", "service"}, "spiceport": {"channel"}, "dbus": {"channel"}, "nmdm": {"master", "slave"},
+	"pty": {}, "null": {}, "vc": {}, "stdio": {}, "spicevmc": {}, "qemu-vdagent": {},
+}
+
+// useless says whether the type of a character device has no use for an attribute of its source.
+func useless(attr string) func(site) bool {
+	return func(s site) bool {
+		attrs, known := sourceAttrs[s.parent.Attr("type")]
+		return known && isChardev(s.path) && !has(attrs, attr)
+	}
+}
+
+// noSource says whether a character device keeps nothing of a source. On UDP it has one of each mode, the first.
 func noSource(s site) bool {
 	if !isChardev(s.path) {
 		return false
 	}
 	t := s.parent.Attr("type")
-	if t == "qemu-vdagent" {
-		return s.e.Child("clipboard") == nil && s.e.Child("mouse") == nil
+	attrs, known := sourceAttrs[t]
+	if t == "udp" {
+		return udpMode(s.e) == "" || slices.ContainsFunc(s.parent.Children[:max(0, slices.Index(s.parent.Children, s.e))], func(o *Element) bool {
+			return o.Name == "source" && udpMode(o) == udpMode(s.e)
+		})
 	}
-	return has(sourceless, t) || t == "udp" && s.e.Attr("host") == "" && s.e.Attr("service") == ""
+	return known && len(attrs) == 0 && s.e.Child("clipboard") == nil && s.e.Child("mouse") == nil
+}
+
+// udpMode is which end a source on UDP is, empty when it says nothing of it.
+func udpMode(e *Element) string {
+	if e.Attr("host") == "" && e.Attr("service") == "" {
+		return ""
+	}
+	if e.Attr("mode") == "bind" {
+		return "bind"
+	}
+	return "connect"
 }
 
 // noReconnect says whether a source has nobody to connect to again.
-func noReconnect(s site) bool { return isChardev(s.path) && s.parent.Attr("mode") == "bind" }
-
-// agent says whether a source is the host's side of the clipboard, which has no end.
-func agent(s site) bool { return isChardev(s.path) && s.parent.Attr("type") == "qemu-vdagent" }
-
-// sourceless are the types of character devices whose source libvirt chooses itself, or that have none.
-var sourceless = []string{"pty", "null", "vc", "stdio", "spicevmc"}
+func noReconnect(s site) bool {
+	t := s.parent.Attr("type")
+	return isChardev(s.path) && (s.parent.Attr("mode") == "bind" || t != "" && t != "tcp" && t != "unix")
+}
 
 // generatedSocket says whether a character device is on a socket whose path libvirt makes up: it is given none, or one of
 // libvirt's pattern for channels. Libvirt then keeps neither the path nor which end it is.
@@ -83,9 +110,17 @@ func generatedSocket(e *Element) bool {
 
 var generatedChannel = regexp.MustCompile(`/channel/target/[^/]+\.|/domain-[^/]+/[^/]*$`)
 
-// doublesSerial says whether a console is the first, on a serial port that is declared too.
+// doublesSerial says whether a console is the first on a serial port, and a serial port is declared too.
 func doublesSerial(s site, console *Element) bool {
-	return s.root.Child("devices/serial") != nil && s.root.Child("devices/console") == console && isSerialConsole(console)
+	if s.root.Child("devices/serial") == nil || !isSerialConsole(console) {
+		return false
+	}
+	for _, c := range named(s.root.Child("devices"), "console") {
+		if isSerialConsole(c) {
+			return c == console
+		}
+	}
+	return false
 }
 
 func ofSerial(s site) bool { return doublesSerial(s, s.parent) }
@@ -104,6 +139,22 @@ func portless(s site) bool {
 	t := s.e.Child("listen").Attr("type")
 	return t == "socket" || t == "none" || s.e.Attr("socket") != ""
 }
+
+// noSPICE says whether graphics are SPICE without a port, which listens nowhere.
+func noSPICE(e *Element) bool {
+	return e.Attr("type") == "spice" && e.Attr("port") == "" && e.Attr("tlsPort") == "" && e.Attr("autoport") != "yes"
+}
+
+// misplaced says whether an input device has an address of another bus.
+func misplaced(s site) bool {
+	bus, kind := s.parent.Attr("bus"), s.parent.Attr("type")
+	if s.e.Attr("type") == "pci" {
+		return bus != "virtio"
+	}
+	return bus == "ps2" || bus == "" && (kind == "mouse" || kind == "keyboard")
+}
+
+func off(s site) bool { return s.e.Attr("state") == "off" }
 
 func typeless(s site) bool   { return s.parent.Attr("type") == "" }
 func noneModel(s site) bool  { return s.parent.Attr("model") == "none" }

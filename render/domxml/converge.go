@@ -136,7 +136,7 @@ func (c *converger) attr(s, old, now site, shown string, next *Element, a Attr) 
 	case there && s.sameAttr(a.Name, next, a.Value, v), s.isDropped(a.Name), !there && s.isImplied(a.Name, a.Value, next):
 		return
 	}
-	c.tell(s.follows(old, now, a.Name, v), shown+"@"+a.Name, secret(a.Name, v), secret(a.Name, a.Value))
+	c.tell(!c.literal && s.follows(old, now, a.Name, next, v), shown+"@"+a.Name, secret(a.Name, v), secret(a.Name, a.Value))
 	next.SetAttr(a.Name, a.Value)
 }
 
@@ -174,13 +174,17 @@ func (c *converger) children(s, old, now site, shown, name string, next *Element
 			return
 		}
 	}
+	if s.path == "metadata" {
+		wants = c.kept(s, path, wants)
+		wases = slices.DeleteFunc(wases, func(o *Element) bool { return c.old(path, o, old.e).isDropped("") })
+	}
 	original := func(h *Element) site {
 		if len(originals) != len(haves) {
 			return site{}
 		}
 		return c.there(path, originals[slices.Index(haves, h)], now.e)
 	}
-	inHave, before := match(path, haves, wants, wases)
+	inHave, before, lost := match(path, haves, wants, wases)
 	claimed, stays := make(map[*Element]bool, len(haves)), make(map[*Element]bool, len(wases))
 	for _, w := range wants {
 		here, o, h := join(shown, name)+label(path, w), before[w], inHave[w]
@@ -200,11 +204,14 @@ func (c *converger) children(s, old, now site, shown, name string, next *Element
 			next.insert(w.Clone())
 		}
 	}
-	gone := slices.DeleteFunc(slices.Clone(wases), func(o *Element) bool { return stays[o] || c.old(path, o, old.e).isDropped("") })
+	gone := slices.DeleteFunc(slices.Clone(wases), func(o *Element) bool {
+		h := lost[o] // what is wanted now may be found elsewhere
+		return stays[o] && (h == nil || claimed[h]) || c.old(path, o, old.e).isDropped("")
+	})
 	left := slices.DeleteFunc(slices.Clone(haves), func(h *Element) bool { return claimed[h] })
-	lost := pair(path, gone, left)
+	there := pair(path, gone, left)
 	for _, o := range gone {
-		if h := lost[o]; h != nil {
+		if h := there[o]; h != nil {
 			c.strip(c.site(path, nil, s.e), c.old(path, o, old.e), join(shown, name)+label(path, o), next, h)
 		}
 	}

@@ -41,31 +41,37 @@ var dropped = map[where]func(site) bool{
 	{"devices/interface/source", "portid"}: func(s site) bool { return s.parent.Attr("type") == "network" },
 	{"devices/interface/target", "dev"}:    func(s site) bool { return s.e.Attr("managed") != "no" && generatedTap.MatchString(s.e.Attr("dev")) },
 	{"devices/interface/filterref", ""}:    func(s site) bool { return !has(filtered, s.parent.Attr("type")) },
-	{"devices/interface/coalesce", ""}:     func(s site) bool { return number.canonical("0"+s.e.Child("rx/frames").Attr("max")) == "0" },
-	{"devices/interface/driver", ""}:       func(s site) bool { return !virtioNIC(s.parent) },
+	{"devices/interface/driver", ""}:       func(s site) bool { return !virtioNIC(s.parent) && s.parent.Attr("type") != "hostdev" },
+	{"devices/interface/driver", "queues"}: func(s site) bool { return !virtioNIC(s.parent) },
 	{"devices/interface/backend", "vhost"}: func(s site) bool { return !virtioNIC(s.parent) },
 
 	// Graphics: ports that libvirt chooses, and what sockets have no use for.
-	{"devices/graphics", "port"}:           autoPort,
-	{"devices/graphics", "tlsPort"}:        autoPort,
-	{"devices/graphics", "autoport"}:       portless,
-	{"devices/graphics", "listen"}:         func(s site) bool { return s.e.Attr("socket") != "" },
-	{"devices/graphics/listen", ""}:        func(s site) bool { return s.parent.Attr("socket") != "" && s.e.Attr("type") != "socket" },
-	{"devices/graphics/listen", "address"}: func(s site) bool { return s.e.Attr("type") == "network" },
+	{"devices/graphics", "port"}:     autoPort,
+	{"devices/graphics", "tlsPort"}:  autoPort,
+	{"devices/graphics", "autoport"}: portless,
+	{"devices/graphics", "listen"}:   func(s site) bool { return s.e.Child("listen") != nil || s.e.Attr("socket") != "" || noSPICE(s.e) },
+	{"devices/graphics/listen", ""}: func(s site) bool {
+		return s.parent.Attr("socket") != "" && has([]string{"", "address"}, s.e.Attr("type"))
+	},
+	{"devices/graphics/listen", "address"}: func(s site) bool { return s.e.Attr("type") == "network" || noSPICE(s.parent) },
 
 	// A device of the model none is not there.
-	{"devices/memballoon/address", ""}:        noneModel,
-	{"devices/memballoon/driver", ""}:         noneModel,
-	{"devices/memballoon/stats", ""}:          noneModel,
-	{"devices/video/address", ""}:             noneVideo,
-	{"devices/video/driver", ""}:              noneVideo,
-	{"devices/video/model/acceleration", ""}:  noneParent,
-	{"devices/video/model", "heads"}:          noneType,
-	{"devices/video/model", "primary"}:        noneType,
-	{"devices/video/model", "vram"}:           noneType,
-	{"devices/video/model", "ram"}:            noneType,
-	{"devices/video/model", "vgamem"}:         noneType,
-	{"devices/input/address", ""}:             func(s site) bool { return s.e.Attr("type") == "pci" && s.parent.Attr("bus") != "virtio" },
+	{"devices/memballoon/address", ""}:       noneModel,
+	{"devices/memballoon/driver", ""}:        noneModel,
+	{"devices/memballoon/stats", ""}:         noneModel,
+	{"devices/video/address", ""}:            noneVideo,
+	{"devices/video/driver", ""}:             noneVideo,
+	{"devices/video/model/acceleration", ""}: noneParent,
+	{"devices/video/model", "heads"}:         noneType,
+	{"devices/video/model", "primary"}:       noneType,
+	{"devices/video/model", "vram"}:          noneType,
+	{"devices/video/model", "ram"}:           noneType,
+	{"devices/video/model", "vgamem"}:        noneType,
+	{"devices/input/address", ""}:            misplaced,
+	{"devices/controller/address", ""}:       noneModel,
+	{"devices/memory/address", ""}: func(s site) bool {
+		return s.e.Attr("type") != "dimm" && s.parent.Attr("model") != "virtio-mem" && s.parent.Attr("model") != "virtio-pmem"
+	},
 	{"devices/filesystem/driver", "wrpolicy"}: func(s site) bool { return s.e.Attr("type") == "" },
 	{"devices/memory/target/current", ""}:     always,
 
@@ -78,17 +84,21 @@ var dropped = map[where]func(site) bool{
 	{"cputune/iothreadsched", "priority"}: noPriority,
 	{"cputune/cachetune", "id"}:           always,
 	{"cputune/memorytune", "id"}:          always,
-	{"cpu", "match"}:                      func(s site) bool { return !customCPU(s.e) },
+	{"cpu", "match"}:                      func(s site) bool { return !customCPU(s.e) || s.e.Child("model").text() == "" },
 	{"cpu", "check"}:                      func(s site) bool { return customCPU(s.e) && s.e.Child("model").text() == "" },
 	{"cpu/model", ""}:                     modelless,
 
-	{"os/bootmenu", "timeout"}: func(s site) bool { return s.e.Attr("enable") != "yes" },
-	{"os/boot", ""}:            func(s site) bool { return bootOrdered(s.root) },
-	{"features/smm/tseg", ""}:  func(s site) bool { return s.parent.Attr("state") == "off" },
+	{"os/bootmenu", "timeout"}:               func(s site) bool { return s.e.Attr("enable") != "yes" },
+	{"os/boot", ""}:                          func(s site) bool { return bootOrdered(s.root) },
+	{"features/hyperv/vendor_id", "value"}:   off,
+	{"features/hyperv/spinlocks", "retries"}: off,
+	{"features/hyperv/stimer/direct", ""}:    func(s site) bool { return s.parent.Attr("state") == "off" },
+	{"features/smm/tseg", ""}:                func(s site) bool { return s.parent.Attr("state") == "off" },
 
 	// Labels: those of a run, and of a model that labels nothing.
 	{"seclabel/imagelabel", ""}: always,
 	{"seclabel/label", ""}:      func(s site) bool { return s.parent.Attr("type") != "static" || s.parent.Attr("model") == "none" },
+	{"seclabel/baselabel", ""}:  func(s site) bool { return s.parent.Attr("model") == "none" },
 	{"seclabel", ""}:            func(s site) bool { return s.e.Attr("type") == "" },
 }
 
@@ -104,11 +114,14 @@ var anywhere = map[where]func(site) bool{
 	{"backingStore/source", ""}:       typeless,
 	{"backingStore/backingStore", ""}: typeless,
 	{"reconnect", "timeout"}:          func(s site) bool { return s.e.Attr("enabled") != "yes" },
+	{"address", ""}: func(s site) bool {
+		return s.e.Attr("type") == "spapr-vio" && s.root.Child("os/type").Attr("arch") == "x86_64"
+	},
 	// What the type of a character device has no use for.
-	{"source", ""}:            noSource,
-	{"source/reconnect", ""}:  noReconnect,
-	{"source", "path"}:        agent,
-	{"source", "mode"}:        agent,
+	{"source", ""}:           noSource,
+	{"source/reconnect", ""}: noReconnect,
+	{"source", "path"}:       useless("path"), {"source", "mode"}: useless("mode"), {"source", "host"}: useless("host"), {"source", "service"}: useless("service"),
+	{"source", "channel"}: useless("channel"), {"source", "append"}: useless("append"), {"source", "master"}: useless("master"), {"source", "slave"}: useless("slave"),
 	{"protocol", ""}:          func(s site) bool { return isChardev(s.path) && s.parent.Attr("type") != "tcp" },
 	{"source/seclabel", ""}:   func(s site) bool { return s.e.Child("label") == nil && s.e.Attr("relabel") != "no" },
 	{"seclabel", "labelskip"}: always,

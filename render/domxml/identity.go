@@ -5,7 +5,8 @@ import "strings"
 // An identity says how elements of one name below one parent are told from another. Without a key that both have, an
 // element is taken for one that has all that it says; and position is the last resort, for some.
 type identity struct {
-	// keys are tried in order: each is one attribute, or several joined by "+", as path@attribute below the element.
+	// keys are tried in order: each is one attribute, or several joined by "+", as path@attribute below the element, or as
+	// path@attribute=value with what it is when it is not said.
 	keys []string
 	// unlike are the keys of which both have another value only when they are different elements; all keys when it is nil.
 	unlike []string
@@ -42,7 +43,7 @@ var identities = map[string]identity{
 	"devices/redirdev": {ordinal: true},
 	"devices/serial":   {keys: []string{"target@port"}, ordinal: true},
 	// The first console doubles the first serial port; both have port 0 then.
-	"devices/console":  {keys: []string{"target@type+target@port"}, unlike: []string{"target@type"}, ordinal: true},
+	"devices/console":  {keys: []string{"target@type=serial+target@port"}, unlike: []string{"target@type=serial"}, ordinal: true},
 	"devices/parallel": {keys: []string{"target@port"}, ordinal: true},
 
 	"os/boot":                          {whole: true},
@@ -121,7 +122,7 @@ func identityOf(path string) identity {
 		return id
 	}
 	if chardevEnd(path) {
-		return identity{keys: []string{"@mode"}, ordinal: true}
+		return identity{keys: []string{"@mode=connect"}, ordinal: true}
 	}
 	return identity{keys: []string{"@name", "@id", "@index"}, ordinal: true}
 }
@@ -139,11 +140,15 @@ func keyOf(e *Element, key string) (string, bool) {
 			parts = append(parts, at.Text)
 			continue
 		}
+		attr, otherwise, _ := strings.Cut(attr, "=")
 		v, ok := at.lookup(attr)
 		if !ok {
+			v = otherwise
+		}
+		if v == "" {
 			return "", false
 		}
-		parts = append(parts, canonical(at.Name, attr, v))
+		parts = append(parts, canonical(path[strings.LastIndexByte(path, '/')+1:], attr, v))
 	}
 	return strings.Join(parts, "\x00"), true
 }

@@ -17,16 +17,26 @@ var implied = map[where][]string{
 	{"devices/video/model", "primary"}:        {"no"},
 	{"devices/interface/driver", "queues"}:    {"1"},
 	// SPICE without a port listens nowhere, which libvirt says in another way.
-	{"devices/graphics", "autoport"}: {"no"},
-	{"devices/graphics", "p2p"}:      {"no"},
-	{"seclabel", "relabel"}:          {"yes", "no"}, // libvirt always says it where there is something to label with
-	{"cpu/model", "fallback"}:        {"allow"},
+	{"devices/graphics", "autoport"}:   {"no"},
+	{"devices/graphics", "fullscreen"}: {"no"},
+	{"devices/interface", "managed"}:   {"no"}, {"devices/hostdev", "managed"}: {"no"},
+	{"devices/disk/transient", "shareBacking"}: {"no"}, {"features/hyperv/stimer/direct", "state"}: {"off"},
+	{"devices/graphics", "p2p"}: {"no"},
+	{"seclabel", "relabel"}:     {"yes", "no"}, // libvirt always says it where there is something to label with
+	{"cpu/model", "fallback"}:   {"allow"},
 }
 
 // impliedIf are values that mean the same as nothing beside others.
 var impliedIf = map[where]func(s site, have *Element, value string) bool{
 	{"devices/graphics", "port"}:    noPort,
 	{"devices/graphics", "tlsPort"}: noPort,
+	{"vcpu", "current"}:             func(s site, _ *Element, value string) bool { return value == s.e.Text },
+}
+
+// emptyIf are elements that mean the same as none at all.
+var emptyIf = map[where]func(site) bool{
+	{"devices/graphics/channel", ""}:   func(s site) bool { return s.e.Attr("mode") == "any" },
+	{"devices/interface/coalesce", ""}: func(s site) bool { return number.canonical("0"+s.e.Child("rx/frames").Attr("max")) == "0" },
 }
 
 // noPort says whether a port's number is that of none: graphics are then on one that libvirt chooses, or on none.
@@ -36,13 +46,13 @@ func noPort(s site, have *Element, value string) bool {
 
 // flags are elements that say something by being there. Other elements that are empty say nothing, but for devices.
 var flags = []string{
-	"features/*", "memoryBacking/hugepages", "memoryBacking/nosharepages", "memoryBacking/locked", "memoryBacking/discard",
+	"memoryBacking/hugepages", "memoryBacking/nosharepages", "memoryBacking/locked", "memoryBacking/discard",
 	"*/readonly", "*/shareable", "*/transient", "*/pmem", "*/backingStore",
 }
 
-// containers at the top are the only elements there that say nothing when they are empty: what is not known might.
+// containers at the top and among the features are the only elements there that say nothing when they are empty: what is not known might.
 var containers = []string{
-	"features", "memtune", "cputune", "blkiotune", "numatune", "memoryBacking", "iothreadids", "metadata", "pm", "perf", "cpu",
+	"features", "features/hyperv", "features/kvm", "features/xen", "features/tcg", "memtune", "cputune", "blkiotune", "numatune", "memoryBacking", "iothreadids", "metadata", "pm", "perf", "cpu",
 	"devices", "os", "clock", "resource", "sysinfo", "vcpus", "idmap", "keywrap", "qemu:commandline", "qemu:capabilities",
 }
 
@@ -52,10 +62,10 @@ func isHollow(path string) bool {
 		return false
 	}
 	last := strings.LastIndexByte(path, '/')
-	if last < 0 {
+	if last < 0 || parentOf(path) == "features" {
 		return slices.Contains(containers, path)
 	}
-	return !slices.Contains(flags, path) && !slices.Contains(flags, "*"+path[last:]) && !slices.Contains(flags, path[:last]+"/*") &&
+	return !slices.Contains(flags, path) && !slices.Contains(flags, "*"+path[last:]) &&
 		!strings.Contains(path, ":")
 }
 
@@ -77,6 +87,9 @@ func (s site) isImplied(attr, value string, have *Element) bool {
 // isEmpty says whether an element that is not there says nothing: all of it is dropped or implied.
 func (s site) isEmpty() bool {
 	if s.isDropped("") || isChardev(s.path) && s.e.Name == "source" && generatedSocket(s.parent) {
+		return true
+	}
+	if f := emptyIf[where{s.path, ""}]; f != nil && f(s) {
 		return true
 	}
 	if parentOf(s.path) == "memtune" {

@@ -27,7 +27,8 @@ func pair(path string, a, b []*Element) pairing {
 		return pairing{a[0]: b[0]}
 	}
 	m := newMatcher(path, len(a))
-	m.byName(a, b)
+	m.byAlias(a, b)
+	m.byKey(a, b, 0, len(m.id.keys))
 	m.alike(a, b)
 	return m.pairs
 }
@@ -42,10 +43,14 @@ func newMatcher(path string, n int) *matcher {
 	return &matcher{path, identityOf(path), make(pairing, n), make(map[*Element]bool, n)}
 }
 
-// byName pairs those that have the same name or the same key.
-func (m *matcher) byName(a, b []*Element) {
+// byAlias pairs those that have the same name.
+func (m *matcher) byAlias(a, b []*Element) {
 	m.join(a, b, func(e *Element) (string, bool) { v := e.UserAlias(); return v, v != "" })
-	for _, key := range m.id.keys {
+}
+
+// byKey pairs those that have the same key, by the keys from one to before another.
+func (m *matcher) byKey(a, b []*Element, from, to int) {
+	for _, key := range m.id.keys[min(from, len(m.id.keys)):min(to, len(m.id.keys))] {
 		m.join(a, b, func(e *Element) (string, bool) { return keyOf(e, key) })
 	}
 }
@@ -120,29 +125,39 @@ func (m *matcher) assign(xs, ys []*Element) {
 func (m *matcher) take(x, y *Element) { m.pairs[x], m.taken[y] = y, true }
 
 // alike pairs what is left: first with what has all that is said, which is what is meant, even if nothing names either; and
-// those that have an order with what comes nearest. Whoever has the least choice comes first.
+// those that have an order with what comes nearest. Of several it is the one that says it in the same words, and no more.
 func (m *matcher) alike(a, b []*Element) {
 	if len(m.pairs) == len(a) {
 		return
 	}
-	candidates := make(map[*Element][]*Element, len(a))
-	var left []*Element
+	type couple struct {
+		x, y         *Element
+		far, choices int
+	}
+	var couples []couple
 	for _, x := range a {
 		if m.pairs[x] != nil {
 			continue
 		}
-		left = append(left, x)
+		start := len(couples)
 		for _, y := range b {
 			if !m.taken[y] && !apart(x, y) && !contradict(m.id, x, y) && distance(m.path, y, x) == 0 {
-				candidates[x] = append(candidates[x], y)
+				couples = append(couples, couple{x: x, y: y})
 			}
 		}
+		for i := start; i < len(couples); i++ {
+			couples[i].choices = len(couples) - start
+		}
 	}
-	slices.SortStableFunc(left, func(x, y *Element) int { return cmp.Compare(len(candidates[x]), len(candidates[y])) })
-	for _, x := range left {
-		free := slices.DeleteFunc(candidates[x], func(y *Element) bool { return m.taken[y] })
-		if len(free) > 0 {
-			m.take(x, least(free, func(y *Element) int { return distance(m.path, x, y) }))
+	if len(couples) > 1 {
+		for i, c := range couples {
+			couples[i].far = literally(m.path, c.y, c.x) + literally(m.path, c.x, c.y)
+		}
+		slices.SortStableFunc(couples, func(c, d couple) int { return cmp.Or(cmp.Compare(c.far, d.far), cmp.Compare(c.choices, d.choices)) })
+	}
+	for _, c := range couples {
+		if m.pairs[c.x] == nil && !m.taken[c.y] {
+			m.take(c.x, c.y)
 		}
 	}
 	for _, x := range a {
@@ -184,6 +199,13 @@ func least(list []*Element, measure func(*Element) int) *Element {
 // distance is in how many things have differs from what want says.
 func distance(path string, have, want *Element) int {
 	c := &converger{want: &Element{}, have: &Element{}}
+	c.element(site{path, want, &Element{}, c.want, c.have}, site{}, site{}, "", have.Clone())
+	return len(c.changes) + len(c.consequences)
+}
+
+// literally is in how many words they differ.
+func literally(path string, have, want *Element) int {
+	c := &converger{want: &Element{}, have: &Element{}, literal: true}
 	c.element(site{path, want, &Element{}, c.want, c.have}, site{}, site{}, "", have.Clone())
 	return len(c.changes)
 }

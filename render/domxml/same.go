@@ -14,10 +14,10 @@ var alike = map[where]func(s site, have *Element, want, kept string) bool{
 	// A target without a LUN means the first.
 	{"devices/disk/source", "name"}:    sameISCSI,
 	{"devices/hostdev/source", "name"}: sameISCSI,
-	// vCPUs without a list of their own follow the memory's placement.
+	// vCPUs follow the memory's placement when nothing is pinned.
 	{"vcpu", "placement"}: func(s site, _ *Element, want, kept string) bool {
 		_, listed := s.e.lookup("cpuset")
-		return want == "static" && kept == "auto" && !listed && s.root.Child("numatune/memory").Attr("placement") == "auto"
+		return want == "static" && kept == "auto" && !listed && s.root.Child("numatune/memory").Attr("placement") == "auto" && !pins(s.root)
 	},
 	// Cell 0 gets the vCPUs that no cell has.
 	{"cpu/numa/cell", "cpus"}: sameCell,
@@ -36,6 +36,10 @@ var alike = map[where]func(s site, have *Element, want, kept string) bool{
 	// A virtio-serial address without a port is one to be given.
 	{"devices/channel/address", "bus"}: func(s site, _ *Element, _, _ string) bool {
 		return s.e.Attr("type") == "virtio-serial" && s.e.Attr("port") == ""
+	},
+	// SPICE without a port.
+	{"devices/graphics/listen", "type"}: func(s site, _ *Element, want, kept string) bool {
+		return want == "address" && kept == "none" && noSPICE(s.parent)
 	},
 	// One video device is the primary one, and the first of them when none says that it is.
 	{"devices/video/model", "primary"}: func(s site, _ *Element, want, _ string) bool {
@@ -63,6 +67,12 @@ func (s site) sameAttr(attr string, have *Element, want, kept string) bool {
 	}
 	f := alike[where{s.path, attr}]
 	return f != nil && f(s, have, want, kept)
+}
+
+// pins says whether a domain pins anything to CPUs.
+func pins(domain *Element) bool {
+	tune := domain.Child("cputune")
+	return tune.Child("vcpupin") != nil || tune.Child("emulatorpin") != nil || tune.Child("iothreadpin") != nil
 }
 
 func sameISCSI(s site, _ *Element, want, kept string) bool {
@@ -117,10 +127,10 @@ func sameCell(s site, _ *Element, want, kept string) bool {
 	return true
 }
 
-// follows says whether a difference in an attribute is a consequence: the same was said before, and libvirt did not keep it
-// then; or what there is could not have it.
-func (s site) follows(old, now site, attr, kept string) bool {
-	if v, said := old.e.lookup(attr); said && v == s.e.Attr(attr) && old.isDropped(attr) {
+// follows says whether a difference in an attribute is a consequence: the same was said before, and libvirt kept what it keeps
+// now; or what there is could not have it.
+func (s site) follows(old, now site, attr string, next *Element, kept string) bool {
+	if v, said := old.e.lookup(attr); said && v == s.e.Attr(attr) && (old.isDropped(attr) || kept != "" && old.sameAttr(attr, next, v, kept)) {
 		return true
 	}
 	return now.e != nil && now.isDropped(attr)

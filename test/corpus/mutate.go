@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/gitvirt/gitvirt/render/domxml"
@@ -44,7 +45,7 @@ func (l *lab) mutate(ctx context.Context, o options, r *result, words vocabulary
 		all = all[:o.mutations]
 	}
 	for _, s := range all {
-		m, ok := s.apply(r.want, words, chance)
+		m, ok := s.apply(r.want, r.have, words, chance)
 		if !ok {
 			continue
 		}
@@ -127,7 +128,7 @@ func (m mutation) explains(changes []domxml.Change) bool {
 		strings.HasPrefix(path, at+"/") && strings.Count(at, "/") > 0
 }
 
-// oneDevice says whether the changes are all in one device: libvirtd may have put another one in its place, of which more
+// oneDevice says whether the changes are all in one device, or in one element at the top: libvirtd may have put another one in its place, of which more
 // is different.
 func oneDevice(changes []domxml.Change) bool {
 	for _, c := range changes {
@@ -138,7 +139,7 @@ func oneDevice(changes []domxml.Change) bool {
 	return len(changes) > 0
 }
 
-var device = regexp.MustCompile(`^devices/[^/@\[]*(\[[^\]]*\])?`)
+var device = regexp.MustCompile(`^(devices/)?[^/@\[]*(\[[^\]]*\])?`)
 
 // unprefixed is a path without the prefixes of namespaces, which libvirtd chooses itself.
 func unprefixed(path string) string { return prefix.ReplaceAllString(path, "$1") }
@@ -156,9 +157,17 @@ func (m mutation) stands(want, have *domxml.Element) bool {
 	})
 	found := false
 	walk(have, "", func(at string, e *domxml.Element) {
-		found = found || at == path && declared != nil && !slices.ContainsFunc(declared.Attrs, func(a domxml.Attr) bool { return e.Attr(a.Name) != a.Value })
+		found = found || at == path && declared != nil && !slices.ContainsFunc(declared.Attrs, func(a domxml.Attr) bool { return plain(e.Attr(a.Name)) != plain(a.Value) })
 	})
 	return found
+}
+
+// plain is a number in decimal.
+func plain(value string) string {
+	if n, err := strconv.ParseInt(value, 0, 64); err == nil {
+		return strconv.FormatInt(n, 10)
+	}
+	return value
 }
 
 // changes says whether an element is the one that has the value which is changed.
@@ -174,6 +183,9 @@ func steady(have, want *domxml.Element) string {
 	e := have.Clone()
 	if want.Child("uuid") == nil {
 		e.Ensure("uuid").Text = ""
+	}
+	if id := e.Child("genid"); id != nil && want.Child("genid") != nil && want.Child("genid").Text == "" {
+		id.Text = ""
 	}
 	if id := e.Child("metadata"); id != nil && want.Child("metadata") == nil {
 		e.Remove(id)

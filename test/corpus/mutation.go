@@ -80,7 +80,7 @@ func isKept(path string) bool {
 }
 
 // apply is the mutation at a spot; false when there is nothing to mutate.
-func (s spot) apply(want *domxml.Element, words vocabulary, chance *rand.Rand) (mutation, bool) {
+func (s spot) apply(want, have *domxml.Element, words vocabulary, chance *rand.Rand) (mutation, bool) {
 	m := mutation{kind: s.kind, path: s.path, want: want.Clone()}
 	e, parent := m.want, (*domxml.Element)(nil)
 	for _, i := range s.indices {
@@ -107,12 +107,12 @@ func (s spot) apply(want *domxml.Element, words vocabulary, chance *rand.Rand) (
 		m.from = e.Attr(s.attr)
 		m.to = words.other(m.path, m.from, chance)
 		for range 100 {
-			if !taken(m.want, e, s.path, s.attr, m.to) {
+			if !taken(m.want, have, e, s.path, s.attr, m.to) {
 				break
 			}
 			m.to = words.other(m.path, m.to, chance)
 		}
-		if taken(m.want, e, s.path, s.attr, m.to) {
+		if taken(m.want, have, e, s.path, s.attr, m.to) {
 			return m, false // there is no other
 		}
 		e.SetAttr(s.attr, m.to)
@@ -125,14 +125,18 @@ var identifying = []string{
 	"name", "id", "index", "vcpu", "iothread", "cellid", "dev", "address", "port", "slot", "function", "unit", "file", "dir", "uuid", "mode", "model",
 }
 
-// taken says whether another element of the kind has that value: to have it as well is no change that means something.
-func taken(want, e *domxml.Element, path, attr, value string) bool {
-	found := false
-	if slices.Contains(identifying, attr) && !slices.Contains(units, value) {
-		walk(want, "", func(at string, other *domxml.Element) {
-			found = found || at == path && other != e && other.Attr(attr) == value
-		})
+// taken says whether another element of the kind has that value, declared or made by libvirtd: to have it as well is no change
+// that means something.
+func taken(want, have, e *domxml.Element, path, attr, value string) bool {
+	if !slices.Contains(identifying, attr) || slices.Contains(units, value) {
+		return false
 	}
+	found := false
+	look := func(at string, other *domxml.Element) {
+		found = found || at == path && other != e && other.Attr(attr) == value
+	}
+	walk(want, "", look)
+	walk(have, "", look)
 	return found
 }
 

@@ -68,7 +68,7 @@ var (
 var toggles = map[string]string{"on": "off", "off": "on", "yes": "no", "no": "yes", "true": "false", "false": "true"}
 
 // units are those of which the next is another amount.
-var units = []string{"B", "bytes", "KiB", "MiB", "GiB", "TiB", "k", "M", "G", "T"}
+var units = []string{"B", "bytes", "KiB", "MiB", "GiB", "TiB", "KB", "MB", "GB", "k", "M", "G", "T"}
 
 // other is another value of the same sort, that means another thing.
 func (v vocabulary) other(path, value string, chance *rand.Rand) string {
