@@ -49,6 +49,8 @@ type converger struct {
 	want, was, have, next *Element
 	// literal takes every word as it stands, for what is not a whole domain.
 	literal bool
+	// probe is to count the changes only.
+	probe   bool
 	changes []Change
 	// consequences are differences that nobody declared: they follow from another one, which overrules or overruled them.
 	consequences []Change
@@ -184,7 +186,12 @@ func (c *converger) children(s, old, now site, shown, name string, next *Element
 		}
 		return c.there(path, originals[slices.Index(haves, h)], now.e)
 	}
-	inHave, before, lost := match(path, haves, wants, wases)
+	var inHave, before, lost pairing
+	if c.probe {
+		inHave = inOrder(path, wants, haves)
+	} else {
+		inHave, before, lost = match(path, haves, wants, wases)
+	}
 	claimed, stays := make(map[*Element]bool, len(haves)), make(map[*Element]bool, len(wases))
 	for _, w := range wants {
 		here, o, h := join(shown, name)+label(path, w), before[w], inHave[w]

@@ -35,7 +35,7 @@ func (c *converger) settleMemory() {
 		return
 	}
 	kept, n := memory.of(current), atMost(memory.of(want), total)
-	if kept != nil && kept.Cmp(n) == 0 {
+	if kept != nil && atMost(kept, total).Cmp(n) == 0 {
 		return
 	}
 	// It follows from the memory when it was all that there was to have.

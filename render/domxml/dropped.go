@@ -82,6 +82,9 @@ var dropped = map[where]func(site) bool{
 	{"cputune/vcpupin", ""}:               beyondCPUs,
 	{"cputune/vcpusched", "priority"}:     noPriority,
 	{"cputune/iothreadsched", "priority"}: noPriority,
+	{"devices/tpm/backend", "version"}:    func(s site) bool { return s.e.Attr("type") != "emulator" },
+	{"devices/graphics", "passwdValidTo"}: func(s site) bool { return s.e.Attr("passwd") == "" },
+	{"devices/graphics", "connected"}:     func(s site) bool { return s.e.Attr("passwd") == "" },
 	{"cputune/cachetune", "id"}:           always,
 	{"cputune/memorytune", "id"}:          always,
 	{"cpu", "match"}:                      func(s site) bool { return !customCPU(s.e) || s.e.Child("model").text() == "" },
@@ -114,9 +117,6 @@ var anywhere = map[where]func(site) bool{
 	{"backingStore/source", ""}:       typeless,
 	{"backingStore/backingStore", ""}: typeless,
 	{"reconnect", "timeout"}:          func(s site) bool { return s.e.Attr("enabled") != "yes" },
-	{"address", ""}: func(s site) bool {
-		return s.e.Attr("type") == "spapr-vio" && s.root.Child("os/type").Attr("arch") == "x86_64"
-	},
 	// What the type of a character device has no use for.
 	{"source", ""}:           noSource,
 	{"source/reconnect", ""}: noReconnect,

@@ -20,7 +20,7 @@ var implied = map[where][]string{
 	{"devices/graphics", "autoport"}:   {"no"},
 	{"devices/graphics", "fullscreen"}: {"no"},
 	{"devices/interface", "managed"}:   {"no"}, {"devices/hostdev", "managed"}: {"no"},
-	{"devices/disk/transient", "shareBacking"}: {"no"}, {"features/hyperv/stimer/direct", "state"}: {"off"},
+	{"devices/disk/transient", "shareBacking"}: {"no"}, {"devices/tpm/backend", "persistent_state"}: {"no"}, {"features/hyperv/stimer/direct", "state"}: {"off"},
 	{"devices/graphics", "p2p"}: {"no"},
 	{"seclabel", "relabel"}:     {"yes", "no"}, // libvirt always says it where there is something to label with
 	{"cpu/model", "fallback"}:   {"allow"},

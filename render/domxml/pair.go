@@ -15,6 +15,9 @@ type matcher struct {
 	id    identity
 	pairs pairing
 	taken map[*Element]bool
+	// rough takes the first of several where the nearest would have to be found: to look into each at each level of a deep
+	// tree would never end.
+	rough bool
 }
 
 // pair finds for each element of a its counterpart in b. Elements with different user aliases are never the same, whatever
@@ -33,6 +36,26 @@ func pair(path string, a, b []*Element) pairing {
 	return m.pairs
 }
 
+// inOrder pairs by name, by key and then by the order alone.
+func inOrder(path string, a, b []*Element) pairing {
+	if len(a) == 0 || len(b) == 0 {
+		return nil
+	}
+	m := newMatcher(path, len(a))
+	m.rough = true
+	m.byAlias(a, b)
+	m.byKey(a, b, 0, len(m.id.keys))
+	for _, x := range a {
+		if m.pairs[x] != nil {
+			continue
+		}
+		if i := slices.IndexFunc(b, func(y *Element) bool { return !m.taken[y] && !apart(x, y) && !contradict(m.id, x, y) }); i >= 0 {
+			m.take(x, b[i])
+		}
+	}
+	return m.pairs
+}
+
 // single says whether there is but one such element below a parent.
 func single(path string, a, b []*Element) bool {
 	_, known := identities[path]
@@ -40,7 +63,7 @@ func single(path string, a, b []*Element) bool {
 }
 
 func newMatcher(path string, n int) *matcher {
-	return &matcher{path, identityOf(path), make(pairing, n), make(map[*Element]bool, n)}
+	return &matcher{path: path, id: identityOf(path), pairs: make(pairing, n), taken: make(map[*Element]bool, n)}
 }
 
 // byAlias pairs those that have the same name.
@@ -109,7 +132,7 @@ func (m *matcher) assign(xs, ys []*Element) {
 			}
 		}
 	}
-	if len(couples) > 1 {
+	if len(couples) > 1 && !m.rough {
 		for i, c := range couples {
 			couples[i].far = distance(m.path, c.y, c.x)
 		}
@@ -125,7 +148,8 @@ func (m *matcher) assign(xs, ys []*Element) {
 func (m *matcher) take(x, y *Element) { m.pairs[x], m.taken[y] = y, true }
 
 // alike pairs what is left: first with what has all that is said, which is what is meant, even if nothing names either; and
-// those that have an order with what comes nearest. Of several it is the one that says it in the same words, and no more.
+// those that have an order with what comes nearest. Whoever has the least choice comes first, and takes the one that says it
+// in the same words and no more.
 func (m *matcher) alike(a, b []*Element) {
 	if len(m.pairs) == len(a) {
 		return
@@ -153,7 +177,7 @@ func (m *matcher) alike(a, b []*Element) {
 		for i, c := range couples {
 			couples[i].far = literally(m.path, c.y, c.x) + literally(m.path, c.x, c.y)
 		}
-		slices.SortStableFunc(couples, func(c, d couple) int { return cmp.Or(cmp.Compare(c.far, d.far), cmp.Compare(c.choices, d.choices)) })
+		slices.SortStableFunc(couples, func(c, d couple) int { return cmp.Or(cmp.Compare(c.choices, d.choices), cmp.Compare(c.far, d.far)) })
 	}
 	for _, c := range couples {
 		if m.pairs[c.x] == nil && !m.taken[c.y] {
@@ -198,14 +222,14 @@ func least(list []*Element, measure func(*Element) int) *Element {
 
 // distance is in how many things have differs from what want says.
 func distance(path string, have, want *Element) int {
-	c := &converger{want: &Element{}, have: &Element{}}
+	c := &converger{want: &Element{}, have: &Element{}, probe: true}
 	c.element(site{path, want, &Element{}, c.want, c.have}, site{}, site{}, "", have.Clone())
 	return len(c.changes) + len(c.consequences)
 }
 
 // literally is in how many words they differ.
 func literally(path string, have, want *Element) int {
-	c := &converger{want: &Element{}, have: &Element{}, literal: true}
+	c := &converger{want: &Element{}, have: &Element{}, literal: true, probe: true}
 	c.element(site{path, want, &Element{}, c.want, c.have}, site{}, site{}, "", have.Clone())
 	return len(c.changes)
 }

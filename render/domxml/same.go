@@ -107,7 +107,7 @@ func sameCell(s site, _ *Element, want, kept string) bool {
 		}
 	}
 	count, err := strconv.Atoi(s.have.Child("vcpu").text())
-	if err != nil {
+	if err != nil || count > maxBit {
 		return false
 	}
 	for n := range count {

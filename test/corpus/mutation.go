@@ -51,8 +51,8 @@ func spots(want *domxml.Element) []spot {
 			all = append(all, spot{path, indices, change, ""})
 		}
 		for _, a := range e.Attrs {
-			if strings.HasPrefix(a.Name, "xmlns") {
-				continue
+			if strings.HasPrefix(a.Name, "xmlns") || strings.HasSuffix(path, "/address") && a.Name == "type" {
+				continue // an address of another type has other attributes
 			}
 			all = append(all, spot{path, indices, change, a.Name})
 			if removable && a.Name != "unit" {
