@@ -21,15 +21,25 @@ type Change struct {
 // What libvirt makes of a declaration is no change: another form of a value, a default that it leaves out, what the rest of
 // the declaration overrules, what belongs to a run.
 func Converge(have, want, was *Element) (*Element, []Change) {
+	c := converge(have, want, was, false)
+	return c.next, c.told()
+}
+
+func converge(have, want, was *Element, apart bool) *converger {
 	want, was = qualify(want), qualify(was)
-	c := &converger{want: want, was: was, have: have, next: have.Clone()}
+	c := &converger{want: want, was: was, have: have, next: have.Clone(), apart: apart}
 	c.element(c.site("", want, nil), c.old("", was, nil), c.there("", have, nil), "", c.next)
 	c.settleMemory()
 	c.settleConsole()
+	return c
+}
+
+// told are the changes. Consequences are told when there is nothing that they follow from, so that it is not declared.
+func (c *converger) told() []Change {
 	if len(c.changes) == 0 {
-		c.changes = c.consequences // of something that was not declared
+		return c.consequences
 	}
-	return c.next, c.changes
+	return c.changes
 }
 
 // Compare is Converge's changes alone.
@@ -54,6 +64,9 @@ type converger struct {
 	changes []Change
 	// consequences are differences that nobody declared: they follow from another one, which overrules or overruled them.
 	consequences []Change
+	// apart has the devices' changes kept track of.
+	apart   bool
+	devices []deviceSpan
 }
 
 // site is a place in what is declared.
@@ -200,15 +213,22 @@ func (c *converger) children(s, old, now site, shown, name string, next *Element
 		switch {
 		case !c.literal && sw.isDropped(""):
 			if h != nil && o != nil && !so.isDropped("") && !isPinned(path) {
-				c.tell(equal(path, o, w), here, summary(h), "") // something else that is declared overrules it now
-				next.Remove(h)
+				// Something else that is declared overrules it now.
+				c.device(path, here, original(h).e, nil, func() *Element {
+					c.tell(equal(path, o, w), here, summary(h), "")
+					next.Remove(h)
+					return nil
+				})
 			}
 		case h != nil:
-			c.element(sw, so, original(h), here, h)
+			now := original(h)
+			c.device(path, here, now.e, w, func() *Element { c.element(sw, so, now, here, h); return h })
 		case c.literal || !sw.isEmpty():
 			overruled := now.e != nil && c.there(path, w, now.e).isDropped("")
-			c.tell(!c.literal && (overruled || o != nil && so.isEmpty() && equal(path, o, w)), here, "", summary(w))
-			next.insert(w.Clone())
+			c.device(path, here, nil, w, func() *Element {
+				c.tell(!c.literal && (overruled || o != nil && so.isEmpty() && equal(path, o, w)), here, "", summary(w))
+				return next.insert(w.Clone())
+			})
 		}
 	}
 	gone := slices.DeleteFunc(slices.Clone(wases), func(o *Element) bool {
@@ -219,7 +239,11 @@ func (c *converger) children(s, old, now site, shown, name string, next *Element
 	there := pair(path, gone, left)
 	for _, o := range gone {
 		if h := there[o]; h != nil {
-			c.strip(c.site(path, nil, s.e), c.old(path, o, old.e), join(shown, name)+label(path, o), next, h)
+			here := join(shown, name) + label(path, o)
+			c.device(path, here, original(h).e, nil, func() *Element {
+				c.strip(c.site(path, nil, s.e), c.old(path, o, old.e), here, next, h)
+				return nil
+			})
 		}
 	}
 }

@@ -106,14 +106,14 @@ func (e *Element) Remove(c *Element) {
 }
 
 // insert puts a child behind the last one of its name, or at the end: libvirt's own order is by kind.
-func (e *Element) insert(c *Element) {
+func (e *Element) insert(c *Element) *Element {
 	for i := len(e.Children) - 1; i >= 0; i-- {
 		if e.Children[i].Name == c.Name {
 			e.Children = slices.Insert(e.Children, i+1, c)
-			return
+			return c
 		}
 	}
-	e.Children = append(e.Children, c)
+	return e.Append(c)
 }
 
 // Clone returns a deep copy.

@@ -35,7 +35,7 @@ func (c *converger) strip(s, old site, shown string, parent, have *Element) {
 	before, from := len(c.changes), summary(have)
 	s.e = &Element{Name: old.e.Name}
 	c.element(s, old, site{}, shown, have)
-	if len(c.changes) > before {
+	if len(c.changes) > before && s.path != "devices" {
 		c.changes = c.changes[:before] // one thing was taken back, whatever it was made of
 		c.note(shown, from, "")
 	}

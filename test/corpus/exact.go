@@ -77,7 +77,7 @@ func (w way) accepted() bool { return w != refused && w != deadly }
 // compare looks for differences where there are none: after the definition, and after the next one.
 func (l *lab) compare(ctx context.Context, r *result) error {
 	r.sort(domxml.Compare(r.want, r.have, r.want), "")
-	next, _, _ := domxml.Redefine(r.have, r.want, r.want, nil)
+	next, _, _ := domxml.Redefine(r.have, r.want, r.want, nil, nil)
 	again, err := l.daemon.define(ctx, next, r.way.checked())
 	if err != nil {
 		if _, own := l.daemon.define(ctx, r.have, r.way.checked()); own != nil {
