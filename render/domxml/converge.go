@@ -151,7 +151,7 @@ func (c *converger) attr(s, old, now site, shown string, next *Element, a Attr) 
 	case there && s.sameAttr(a.Name, next, a.Value, v), s.isDropped(a.Name), !there && s.isImplied(a.Name, a.Value, next):
 		return
 	}
-	c.tell(!c.literal && s.follows(old, now, a.Name, next, v), shown+"@"+a.Name, secret(a.Name, v), secret(a.Name, a.Value))
+	c.tell(!c.literal && (!isAmount || a.Name != amount.value) && s.follows(old, now, a.Name, next, v), shown+"@"+a.Name, secret(a.Name, v), secret(a.Name, a.Value))
 	next.SetAttr(a.Name, a.Value)
 }
 

@@ -105,13 +105,15 @@ func (d *daemon) call(ctx context.Context, do func() error) error {
 		return err
 	}
 	_ = d.conn.Close()
-	if _, gone := d.sandbox.DaemonPID(); gone == nil {
-		if err := d.sandbox.KillDaemon(ctx); err != nil {
-			return err
+	// It may be on its way down still, and then neither ends nor starts.
+	again, cancel := context.WithTimeout(ctx, defineTimeout)
+	defer cancel()
+	for d.sandbox.RestartDaemon(again) != nil {
+		select {
+		case <-again.Done():
+			return fmt.Errorf("cannot start libvirtd again, which died: %w", err)
+		case <-time.After(50 * time.Millisecond):
 		}
-	}
-	if err := d.sandbox.StartDaemon(ctx); err != nil {
-		return err
 	}
 	if err := d.connect(ctx); err != nil {
 		return err
