@@ -10,6 +10,9 @@ func match(path string, haves, wants, wases []*Element) (inHave, before, lost pa
 	}
 	m := newMatcher(path, len(wants))
 	m.byAlias(wants, haves)
+	if len(m.pairs) == len(wants) {
+		return m.pairs, before, nil
+	}
 	if before == nil {
 		before = pairing{}
 	}

@@ -30,6 +30,12 @@ func pair(path string, a, b []*Element) pairing {
 		return pairing{a[0]: b[0]}
 	}
 	m := newMatcher(path, len(a))
+	if slices.EqualFunc(a, b, (*Element).identical) {
+		for i, x := range a {
+			m.pairs[x] = b[i]
+		}
+		return m.pairs
+	}
 	m.byAlias(a, b)
 	m.byKey(a, b, 0, len(m.id.keys))
 	m.alike(a, b)
@@ -222,6 +228,9 @@ func least(list []*Element, measure func(*Element) int) *Element {
 
 // distance is in how many things have differs from what want says.
 func distance(path string, have, want *Element) int {
+	if have.identical(want) {
+		return 0
+	}
 	c := &converger{want: &Element{}, have: &Element{}, probe: true}
 	c.element(site{path, want, &Element{}, c.want, c.have}, site{}, site{}, "", have.Clone())
 	return len(c.changes) + len(c.consequences)
