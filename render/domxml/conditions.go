@@ -93,10 +93,7 @@ func udpMode(e *Element) string {
 }
 
 // noReconnect says whether a source has nobody to connect to again.
-func noReconnect(s site) bool {
-	t := s.parent.Attr("type")
-	return isChardev(s.path) && (s.parent.Attr("mode") == "bind" || t != "" && t != "tcp" && t != "unix")
-}
+func noReconnect(s site) bool { return isChardev(s.path) && s.parent.Attr("mode") == "bind" }
 
 // generatedSocket says whether a character device is on a socket whose path libvirt makes up: it is given none, or one of
 // libvirt's pattern for channels. Libvirt then keeps neither the path nor which end it is.
@@ -130,6 +127,9 @@ func isSerialConsole(e *Element) bool {
 	t := e.Child("target").Attr("type")
 	return t == "" || t == "serial"
 }
+
+// addressed are the types of listening that have an address, which is the default.
+var addressed = []string{"", "address"}
 
 // autoPort says whether graphics are on a port that libvirt chooses at each start, or on none.
 func autoPort(s site) bool { return s.e.Attr("autoport") == "yes" || portless(s) }

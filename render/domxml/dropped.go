@@ -53,7 +53,7 @@ var dropped = map[where]func(site) bool{
 	{"devices/graphics/listen", ""}: func(s site) bool {
 		return s.parent.Attr("socket") != "" && has([]string{"", "address"}, s.e.Attr("type"))
 	},
-	{"devices/graphics/listen", "address"}: func(s site) bool { return s.e.Attr("type") == "network" || noSPICE(s.parent) },
+	{"devices/graphics/listen", "address"}: func(s site) bool { return !has(addressed, s.e.Attr("type")) || noSPICE(s.parent) },
 
 	// A device of the model none is not there.
 	{"devices/memballoon/address", ""}:       noneModel,
@@ -68,6 +68,7 @@ var dropped = map[where]func(site) bool{
 	{"devices/video/model", "ram"}:           noneType,
 	{"devices/video/model", "vgamem"}:        noneType,
 	{"devices/input/address", ""}:            misplaced,
+	{"devices/input/driver", ""}:             func(s site) bool { return s.parent.Attr("bus") != "virtio" },
 	{"devices/controller/address", ""}:       noneModel,
 	{"devices/memory/address", ""}: func(s site) bool {
 		return s.e.Attr("type") != "dimm" && s.parent.Attr("model") != "virtio-mem" && s.parent.Attr("model") != "virtio-pmem"

@@ -8,6 +8,7 @@ import (
 // implied are values that mean the same as nothing: libvirt leaves them out. Paths as in dropped.
 var implied = map[where][]string{
 	{"*/protocol", "type"}:                    {"raw"},
+	{"*/reconnect", "enabled"}:                {"no"},
 	{"*/driver", "cache"}:                     {"default"},
 	{"*/target", "tray"}:                      {"closed"},
 	{"devices/redirfilter/usbdev", "class"}:   {"-1"},

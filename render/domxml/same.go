@@ -130,7 +130,7 @@ func sameCell(s site, _ *Element, want, kept string) bool {
 // follows says whether a difference in an attribute is a consequence: the same was said before, and libvirt kept what it keeps
 // now; or what there is could not have it.
 func (s site) follows(old, now site, attr string, next *Element, kept string) bool {
-	if v, said := old.e.lookup(attr); said && v == s.e.Attr(attr) && (old.isDropped(attr) || kept != "" && old.sameAttr(attr, next, v, kept)) {
+	if v, said := old.e.lookup(attr); said && v == s.e.Attr(attr) && (old.isDropped("") || old.isDropped(attr) || kept != "" && old.sameAttr(attr, next, v, kept)) {
 		return true
 	}
 	return now.e != nil && now.isDropped(attr)
