@@ -22,9 +22,17 @@ var generatedTap = regexp.MustCompile(`^(vnet|macvtap|macvlan)`)
 // filtered are the types of interfaces that take a network filter.
 var filtered = []string{"ethernet", "network", "bridge"}
 
-// virtioNIC says whether an interface has the settings of virtio.
-func virtioNIC(e *Element) bool {
-	return strings.HasPrefix(strings.ToLower(e.Child("model").Attr("type")), "virtio") && e.Attr("type") != "hostdev"
+// virtioNIC says whether an interface has the settings of virtio. Where the model is not declared it is the one that libvirt
+// chose, and one that is to come may be any.
+func virtioNIC(s site) bool {
+	if s.parent.Attr("type") == "hostdev" {
+		return false
+	}
+	model := s.parent.Child("model").Attr("type")
+	if model == "" {
+		model = s.now.Child("model").Attr("type")
+	}
+	return model == "" || strings.HasPrefix(strings.ToLower(model), "virtio")
 }
 
 // readOnly says whether a disk is, said or not: libvirt then takes no snapshots of it.

@@ -71,17 +71,17 @@ type converger struct {
 
 // site is a place in what is declared.
 func (c *converger) site(path string, e, parent *Element) site {
-	return site{path, e, parent, c.want, c.have}
+	return site{path: path, e: e, parent: parent, root: c.want, have: c.have}
 }
 
 // old is a place in what was declared.
 func (c *converger) old(path string, e, parent *Element) site {
-	return site{path, e, parent, c.was, c.have}
+	return site{path: path, e: e, parent: parent, root: c.was, have: c.have}
 }
 
 // there is a place in what there is.
 func (c *converger) there(path string, e, parent *Element) site {
-	return site{path, e, parent, c.have, c.have}
+	return site{path: path, e: e, parent: parent, root: c.have, have: c.have}
 }
 
 func (c *converger) note(path, from, to string) {
@@ -184,6 +184,7 @@ func (c *converger) children(s, old, now site, shown, name string, next *Element
 			original = c.there(path, originals[0], now.e)
 		}
 		sw, so := c.site(path, wants[0], s.e), c.old(path, o, old.e)
+		sw.now, so.now = now.e, now.e
 		if c.literal || !sw.isDropped("") {
 			c.element(sw, so, original, join(shown, name), haves[0])
 			return
@@ -210,6 +211,7 @@ func (c *converger) children(s, old, now site, shown, name string, next *Element
 		here, o, h := join(shown, name)+label(path, w), before[w], inHave[w]
 		claimed[h], stays[o] = true, true
 		sw, so := c.site(path, w, s.e), c.old(path, o, old.e)
+		sw.now, so.now = now.e, now.e
 		switch {
 		case !c.literal && sw.isDropped(""):
 			if h != nil && o != nil && !so.isDropped("") && !isPinned(path) {

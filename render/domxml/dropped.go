@@ -7,8 +7,8 @@ type site struct {
 	path string
 	// e is the element that is declared, or whose attribute is; parent is what it is in, and root the domain.
 	e, parent, root *Element
-	// have is the domain that libvirt has.
-	have *Element
+	// have is the domain that libvirt has, and now what it has for the parent; nil when that is to come.
+	have, now *Element
 }
 
 // where names an element by its path, or an attribute of it.
@@ -41,9 +41,9 @@ var dropped = map[where]func(site) bool{
 	{"devices/interface/source", "portid"}: func(s site) bool { return s.parent.Attr("type") == "network" },
 	{"devices/interface/target", "dev"}:    func(s site) bool { return s.e.Attr("managed") != "no" && generatedTap.MatchString(s.e.Attr("dev")) },
 	{"devices/interface/filterref", ""}:    func(s site) bool { return !has(filtered, s.parent.Attr("type")) },
-	{"devices/interface/driver", ""}:       func(s site) bool { return !virtioNIC(s.parent) && s.parent.Attr("type") != "hostdev" },
-	{"devices/interface/driver", "queues"}: func(s site) bool { return !virtioNIC(s.parent) },
-	{"devices/interface/backend", "vhost"}: func(s site) bool { return !virtioNIC(s.parent) },
+	{"devices/interface/driver", ""}:       func(s site) bool { return !virtioNIC(s) && s.parent.Attr("type") != "hostdev" },
+	{"devices/interface/driver", "queues"}: func(s site) bool { return !virtioNIC(s) },
+	{"devices/interface/backend", "vhost"}: func(s site) bool { return !virtioNIC(s) },
 
 	// Graphics: ports that libvirt chooses, and what sockets have no use for.
 	{"devices/graphics", "port"}:     autoPort,

@@ -111,7 +111,7 @@ func (s site) isEmpty() bool {
 		said = true
 	}
 	for _, child := range s.e.Children {
-		below := site{join(s.path, child.Name), child, s.e, s.root, s.have}
+		below := site{path: join(s.path, child.Name), e: child, parent: s.e, root: s.root, have: s.have}
 		if !below.isEmpty() {
 			return false
 		}

@@ -232,14 +232,14 @@ func distance(path string, have, want *Element) int {
 		return 0
 	}
 	c := &converger{want: &Element{}, have: &Element{}, probe: true}
-	c.element(site{path, want, &Element{}, c.want, c.have}, site{}, site{}, "", have.Clone())
+	c.element(site{path: path, e: want, parent: &Element{}, root: c.want, have: c.have}, site{}, site{}, "", have.Clone())
 	return len(c.changes) + len(c.consequences)
 }
 
 // literally is in how many words they differ.
 func literally(path string, have, want *Element) int {
 	c := &converger{want: &Element{}, have: &Element{}, literal: true, probe: true}
-	c.element(site{path, want, &Element{}, c.want, c.have}, site{}, site{}, "", have.Clone())
+	c.element(site{path: path, e: want, parent: &Element{}, root: c.want, have: c.have}, site{}, site{}, "", have.Clone())
 	return len(c.changes)
 }
 
