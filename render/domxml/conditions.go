@@ -19,8 +19,15 @@ var userAlias = regexp.MustCompile(`^ua-[A-Za-z0-9_-]+$`)
 // generatedTap begins the names that libvirt gives to tap and macvtap devices.
 var generatedTap = regexp.MustCompile(`^(vnet|macvtap|macvlan)`)
 
+// notFor says whether an interface is of another type than the one that has a use for something.
+func notFor(kind string) func(site) bool {
+	return func(s site) bool { return s.parent.Attr("type") != kind }
+}
+
 // filtered are the types of interfaces that take a network filter.
 var filtered = []string{"ethernet", "network", "bridge"}
+
+var virtioModels = []string{"virtio", "virtio-transitional", "virtio-non-transitional"}
 
 // virtioNIC says whether an interface has the settings of virtio. Where the model is not declared it is the one that libvirt
 // chose, and one that is to come may be any.
@@ -32,7 +39,7 @@ func virtioNIC(s site) bool {
 	if model == "" {
 		model = s.now.Child("model").Attr("type")
 	}
-	return model == "" || strings.HasPrefix(strings.ToLower(model), "virtio")
+	return model == "" || has(virtioModels, strings.ToLower(model))
 }
 
 // readOnly says whether a disk is, said or not: libvirt then takes no snapshots of it.
@@ -113,7 +120,7 @@ func generatedSocket(e *Element) bool {
 	return path == "" || e.Name == "channel" && generatedChannel.MatchString(path) && strings.HasSuffix(path, e.Child("target").Attr("name"))
 }
 
-var generatedChannel = regexp.MustCompile(`/channel/target/[^/]+\.|/domain-[^/]+/[^/]*$`)
+var generatedChannel = regexp.MustCompile(`/channel/target/[^/]+\.|/domain-[^/]+/[^/]*$|/channel/[0-9]+-[^/]+/[^/]*$`)
 
 // doublesSerial says whether a console is the first on a serial port, and a serial port is declared too.
 func doublesSerial(s site, console *Element) bool {

@@ -148,7 +148,13 @@ func (c *converger) attr(s, old, now site, shown string, next *Element, a Attr) 
 	case there && a.Value == v:
 		return
 	case c.literal:
-	case there && s.sameAttr(a.Name, next, a.Value, v), s.isDropped(a.Name), !there && s.isImplied(a.Name, a.Value, next):
+	case there && s.sameAttr(a.Name, next, a.Value, v), !there && s.isImplied(a.Name, a.Value, next):
+		return
+	case s.isDropped(a.Name):
+		if before, said := old.e.lookup(a.Name); there && said && before == v && before != a.Value && !old.isDropped(a.Name) {
+			c.note(shown+"@"+a.Name, secret(a.Name, v), "") // what was said is no longer
+			next.RemoveAttr(a.Name)
+		}
 		return
 	}
 	c.tell(!c.literal && (!isAmount || a.Name != amount.value) && s.follows(old, now, a.Name, next, v), shown+"@"+a.Name, secret(a.Name, v), secret(a.Name, a.Value))

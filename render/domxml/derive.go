@@ -38,9 +38,10 @@ func (c *converger) settleMemory() {
 	if kept != nil && atMost(kept, total).Cmp(n) == 0 {
 		return
 	}
-	// It follows from the memory when it was all that there was to have.
-	before := memory.of(c.have.Child("memory"))
-	c.tell(kept != nil && before != nil && kept.Cmp(atMost(memory.of(want), before)) == 0, "currentMemory", amountText(current), amountText(want))
+	// It follows from the memory when the same was said before, and was cut to what there was then.
+	all, said := memory.of(c.have.Child("memory")), c.was.Child("currentMemory")
+	follows := kept != nil && all != nil && said != nil && sameText("currentMemory", want, said) && kept.Cmp(atMost(memory.of(want), all)) == 0
+	c.tell(follows, "currentMemory", amountText(current), amountText(want))
 	current.Text, current.Attrs = want.Text, want.Clone().Attrs
 }
 

@@ -36,14 +36,19 @@ var dropped = map[where]func(site) bool{
 	{"devices/console/protocol", ""}:    ofSerial,
 	{"devices/console/log", ""}:         ofSerial,
 
-	// Interfaces: the port that a run got on a virtual network, the name that its tap device got, and what other types or
+	// Interfaces: the port that a run got on a virtual network, what that is there, the name that its tap device got, and what other types or
 	// models have no use for.
-	{"devices/interface/source", "portid"}: func(s site) bool { return s.parent.Attr("type") == "network" },
-	{"devices/interface/target", "dev"}:    func(s site) bool { return s.e.Attr("managed") != "no" && generatedTap.MatchString(s.e.Attr("dev")) },
-	{"devices/interface/filterref", ""}:    func(s site) bool { return !has(filtered, s.parent.Attr("type")) },
-	{"devices/interface/driver", ""}:       func(s site) bool { return !virtioNIC(s) && s.parent.Attr("type") != "hostdev" },
-	{"devices/interface/driver", "queues"}: func(s site) bool { return !virtioNIC(s) },
-	{"devices/interface/backend", "vhost"}: func(s site) bool { return !virtioNIC(s) },
+	{"devices/interface/source", "portid"}:    notFor("vds"),
+	{"devices/interface/source", "network"}:   notFor("network"),
+	{"devices/interface/source", "portgroup"}: notFor("network"),
+	{"devices/interface/source", "bridge"}:    notFor("bridge"),
+	{"devices/interface/source", "dev"}:       func(s site) bool { return has([]string{"network", "bridge"}, s.parent.Attr("type")) },
+	{"devices/interface/source", "mode"}:      func(s site) bool { return has([]string{"network", "bridge"}, s.parent.Attr("type")) },
+	{"devices/interface/target", "dev"}:       func(s site) bool { return s.e.Attr("managed") != "no" && generatedTap.MatchString(s.e.Attr("dev")) },
+	{"devices/interface/filterref", ""}:       func(s site) bool { return !has(filtered, s.parent.Attr("type")) },
+	{"devices/interface/driver", ""}:          func(s site) bool { return !virtioNIC(s) && s.parent.Attr("type") != "hostdev" },
+	{"devices/interface/driver", "queues"}:    func(s site) bool { return !virtioNIC(s) },
+	{"devices/interface/backend", "vhost"}:    func(s site) bool { return !virtioNIC(s) },
 
 	// Graphics: ports that libvirt chooses, and what sockets have no use for.
 	{"devices/graphics", "port"}:     autoPort,

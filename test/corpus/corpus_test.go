@@ -26,7 +26,7 @@ func TestComparisonIsExact(t *testing.T) {
 	if !ok || strings.Contains(out.String(), "refused: ") {
 		t.Errorf("the comparison is not exact:\n%s", out.String())
 	}
-	for _, line := range []string{" validated 9 ", "zero false differences 9 of 9 100.00%"} {
+	for _, line := range []string{" validated 10 ", "zero false differences 10 of 10 100.00%"} {
 		if !strings.Contains(squeezed(out.String()), squeezed(line)) {
 			t.Errorf("it does not say %q:\n%s", line, out.String())
 		}
