@@ -80,6 +80,7 @@ type agent struct {
 	loop    *reconcile.Loop
 	host    string
 	state   string
+	prober  reconcile.Prober
 
 	mu    sync.Mutex
 	acted []string
@@ -97,7 +98,7 @@ func (a *agent) restart() {
 	a.t.Helper()
 	loop, err := reconcile.New(reconcile.Options{
 		Host: a.host, Fleet: "test", Interval: time.Minute, Budget: 3, StateFile: a.state,
-		Source: a.repo, Runner: a.libvirt, Logger: slog.New(slog.DiscardHandler), Metrics: a,
+		Source: a.repo, Runner: a.libvirt, Prober: a.prober, Logger: slog.New(slog.DiscardHandler), Metrics: a,
 		Publish: func(status.Facts) {}, Patience: 100 * time.Millisecond,
 		Refused: func(err error) bool {
 			return errors.Is(err, runner.ErrInvalid) || errors.Is(err, fakevirt.ErrRefused) || strings.Contains(err.Error(), "refused")

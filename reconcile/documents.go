@@ -71,6 +71,8 @@ type View struct {
 	Broken map[string]string
 	// Problems are those of the documents, and those that show when they are completed.
 	Problems []manifest.Problem
+	// Unread are pinned revisions that could not be read, or not yet. Their machines are among Broken.
+	Unread []manifest.Problem
 }
 
 // Scope is whose instances are completed, and how.
@@ -79,6 +81,8 @@ type Scope struct {
 	Host string
 	// DefaultHost is where machines are of which KubeVirt's manifests do not say it.
 	DefaultHost string
+	// Pins find what machines are pinned to.
+	Pins *Pins
 	render.Options
 }
 
@@ -97,12 +101,27 @@ func (d *Documents) View(s *source.Snapshot, set, good *manifest.Set, goodCommit
 	v.Problems = append(slices.Clone(v.Set.Problems), Locate(s, v.Placement.Problems)...)
 	seen := make(map[string]made, len(d.rendered))
 	o.Revision = s.Commit
+	unpinned := v.pin(s, o)
 	for _, m := range v.Placement.Machines {
 		if o.Host != "" && m.Run.Spec.Host != o.Host {
 			continue
 		}
 		name := m.Run.Metadata.Name
+		if why, ok := unpinned[name]; ok {
+			v.Broken[name] = why
+			continue
+		}
 		i, problems := d.instance(v.Placement, m, o.Options, seen)
+		if pin := v.Placement.PinOf(name); pin != nil {
+			if i == nil {
+				p := v.pinProblem(s, m, fmt.Errorf("revision %.12s cannot be used: %s; say another revision, or take it out", pin.Commit, problems[0]))
+				v.Problems, v.Broken[name] = append(v.Problems, p), p.String()
+				continue
+			}
+			i.Revision, i.Pinned = pin.Commit, true
+			v.Instances = append(v.Instances, i)
+			continue
+		}
 		v.Problems = append(v.Problems, Locate(s, problems)...)
 		if i == nil && good != nil && good.Configs[m.Run.ConfigName()] != nil {
 			i, _ = d.instance(before, m, o.Options, seen)
@@ -185,7 +204,7 @@ func LocateExplained(s *source.Snapshot, all []render.Explained) []render.Explai
 func (v View) Wanted(host, revision string) plan.Wanted {
 	w := plan.Wanted{
 		Host: host, Revision: revision, Instances: v.Instances, Broken: v.Broken,
-		Incomplete: len(v.Problems) > 0,
+		Incomplete: len(v.Problems)+len(v.Unread) > 0,
 		Configs:    make(map[string]bool, len(v.Set.Configs)),
 		Elsewhere:  map[string]plan.Elsewhere{},
 	}

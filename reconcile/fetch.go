@@ -13,9 +13,11 @@ import (
 // fetcher asks the repository for revisions, where nothing else waits for it: a remote that hangs delays no answer to a
 // guest's death.
 type fetcher struct {
-	opts Options
-	ask  chan struct{} // asks at once
-	news chan struct{} // receives after each fetch
+	opts   Options
+	pins   *Pins
+	ask    chan struct{} // asks at once
+	wanted chan struct{} // asks for the pins alone
+	news   chan struct{} // receives after each fetch, and when pins were read
 
 	mu       sync.Mutex
 	snapshot *source.Snapshot
@@ -25,7 +27,7 @@ type fetcher struct {
 
 func newFetcher(o Options) *fetcher {
 	return &fetcher{
-		opts: o, ask: make(chan struct{}, 1), news: make(chan struct{}, 1),
+		opts: o, pins: NewPins(o.Source.At), ask: make(chan struct{}, 1), wanted: make(chan struct{}, 1), news: make(chan struct{}, 1),
 		state: status.Source{URL: o.URL, Branch: o.Branch},
 	}
 }
@@ -34,15 +36,29 @@ func newFetcher(o Options) *fetcher {
 func (f *fetcher) run(ctx context.Context) {
 	for {
 		f.fetch(ctx)
+		f.pins.read(ctx)
 		poke(f.news)
-		timer := time.NewTimer(f.opts.Interval + rand.N(f.opts.Interval/10+1))
+		if !f.rest(ctx) {
+			return
+		}
+	}
+}
+
+// rest waits until it is time to fetch, and reads pins meanwhile. It says false when the context ends.
+func (f *fetcher) rest(ctx context.Context) bool {
+	timer := time.NewTimer(f.opts.Interval + rand.N(f.opts.Interval/10+1))
+	defer timer.Stop()
+	for {
 		select {
 		case <-ctx.Done():
-			timer.Stop()
-			return
+			return false
 		case <-timer.C:
+			return true
 		case <-f.ask:
-			timer.Stop()
+			return true
+		case <-f.wanted:
+			f.pins.read(ctx)
+			poke(f.news)
 		}
 	}
 }

@@ -23,7 +23,9 @@ type Loop struct {
 	log      *slog.Logger
 	fetcher  *fetcher
 	crew     *crew
+	pins     *Pins
 	readOnly bool
+	alone    bool // nothing runs beside the passes, and nothing waits for them
 
 	// What is below is for the goroutine that makes passes.
 	documents  *Documents
@@ -46,8 +48,9 @@ func New(o Options) (*Loop, error) {
 	if err != nil {
 		o.Logger.Warn("the agent begins without its memory", "error", err)
 	}
+	f := newFetcher(o)
 	return &Loop{
-		opts: o, log: o.Logger, fetcher: newFetcher(o), crew: newCrew(o.Runner.Apply, o.Metrics.Acted, o.Refused),
+		opts: o, log: o.Logger, fetcher: f, pins: f.pins, crew: newCrew(o.Runner.Apply, o.Metrics.Acted, o.Refused),
 		documents: NewDocuments(), memory: newMemory(), state: s,
 	}, nil
 }
@@ -73,6 +76,9 @@ func (l *Loop) Run(ctx context.Context) error {
 	l.fetcher.load(ctx)
 	wg.Go(func() { l.fetcher.run(ctx) })
 	wg.Go(func() { l.watch(ctx) })
+	if l.opts.Prober != nil {
+		wg.Go(func() { l.opts.Prober.Run(ctx) })
+	}
 	for {
 		wake := l.pass(ctx)
 		if err := l.wait(ctx, wake); err != nil {
@@ -104,6 +110,10 @@ func (l *Loop) wait(ctx context.Context, wake time.Time) error {
 	}
 	timer := time.NewTimer(due)
 	defer timer.Stop()
+	var probed <-chan struct{}
+	if l.opts.Prober != nil {
+		probed = l.opts.Prober.Changed()
+	}
 	select {
 	case <-ctx.Done():
 		return ctx.Err()
@@ -112,6 +122,7 @@ func (l *Loop) wait(ctx context.Context, wake time.Time) error {
 	case <-timer.C:
 	case <-l.opts.Runner.Wake():
 	case <-l.crew.ready:
+	case <-probed:
 	}
 	pause := time.NewTimer(rest - time.Since(l.begun))
 	defer pause.Stop()
@@ -183,7 +194,7 @@ func (l *Loop) once(ctx context.Context, act bool) (facts status.Facts, err erro
 	if snapshot == nil {
 		return facts, errNoRevision
 	}
-	if l.revision == nil || l.revision.snapshot != snapshot {
+	if pinned := l.pins.take(); l.revision == nil || l.revision.snapshot != snapshot || pinned {
 		if err := l.adopt(ctx, snapshot, l.domainType); err != nil {
 			facts.Source.Error = err.Error()
 			if l.revision == nil {
@@ -192,9 +203,11 @@ func (l *Loop) once(ctx context.Context, act bool) (facts status.Facts, err erro
 			l.log.Error("the revision before stays in force", "error", err)
 		}
 	}
+	wanted := l.revision.wanted
+	wanted.Fallback = l.fallbacks(ctx, world)
 	memory := l.memory.forPlan(facts.Now, world, l.state)
-	memory.Patience = l.opts.Patience
-	p, assessments := plan.Make(l.revision.wanted, world, memory)
+	memory.Patience, memory.Ready = l.opts.Patience, l.probe(ctx, wanted, world)
+	p, assessments := plan.Make(wanted, world, memory)
 	facts.Plan, facts.Assessments = p, assessments
 	l.memory.learn(assessments)
 	if act {

@@ -3,6 +3,7 @@ package reconcile
 import (
 	"maps"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"github.com/gitvirt/gitvirt/reconcile/plan"
@@ -25,6 +26,7 @@ type memory struct {
 	memos    map[string]*plan.Memo
 	restarts map[string]int
 	quick    map[string]quick
+	starts   map[string]plan.Starts
 	tries    map[string]map[string]plan.Try
 }
 
@@ -45,7 +47,7 @@ func newMemory() *memory {
 	return &memory{
 		asked: map[string]request{}, failures: map[string]status.Failure{}, refused: map[string]plan.Refusal{},
 		defined: map[string]string{}, memos: map[string]*plan.Memo{}, restarts: map[string]int{}, quick: map[string]quick{},
-		tries: map[string]map[string]plan.Try{},
+		starts: map[string]plan.Starts{}, tries: map[string]map[string]plan.Try{},
 	}
 }
 
@@ -53,7 +55,7 @@ func newMemory() *memory {
 func (m *memory) forPlan(now time.Time, world plan.World, s state) plan.Memory {
 	out := plan.Memory{
 		Now: now, Asked: map[string]plan.Asked{}, NotBefore: map[string]time.Time{},
-		Refused: m.refused, Defined: m.defined, Memos: m.memos, Tries: m.tries,
+		Refused: m.refused, Defined: m.defined, Memos: m.memos, Starts: m.starts, Tries: m.tries,
 		LetThrough: s.LetThrough, MovedFrom: s.MovedFrom,
 	}
 	ids := make(map[string]int32, len(world.Domains))
@@ -101,6 +103,7 @@ func (m *memory) learn(assessments []plan.Assessment) {
 	maps.DeleteFunc(m.refused, func(name string, _ plan.Refusal) bool { return gone(name) })
 	maps.DeleteFunc(m.defined, func(name string, _ string) bool { return gone(name) })
 	maps.DeleteFunc(m.restarts, func(name string, _ int) bool { return gone(name) })
+	maps.DeleteFunc(m.starts, func(name string, _ plan.Starts) bool { return gone(name) })
 	maps.DeleteFunc(m.quick, func(name string, _ quick) bool { return gone(name) })
 	maps.DeleteFunc(m.tries, func(name string, _ map[string]plan.Try) bool { return gone(name) })
 }
@@ -126,6 +129,7 @@ func (m *memory) done(r result, refused bool) {
 			m.restarted(name, r.at)
 		}
 	}
+	m.started(r)
 	for try, t := range r.tries {
 		if m.tries[name] == nil {
 			m.tries[name] = map[string]plan.Try{}
@@ -143,6 +147,22 @@ func (m *memory) done(r result, refused bool) {
 	m.failures[name] = f
 	if refused {
 		m.refused[name] = plan.Refusal{Digest: r.digest, Message: r.err.Error()}
+	}
+}
+
+// started counts the starts of one version that failed.
+func (m *memory) started(r result) {
+	switch {
+	case r.err == nil && slices.ContainsFunc(r.actions, func(a plan.Action) bool { return a.Effect == plan.EffectStart && len(a.Steps) > 0 }):
+		delete(m.starts, r.name)
+	case r.err != nil && r.actions[r.done].Effect == plan.EffectStart:
+		s := m.starts[r.name]
+		if s.Digest != r.digest {
+			s = plan.Starts{Digest: r.digest}
+		}
+		s.Failures++
+		s.Message = r.err.Error()
+		m.starts[r.name] = s
 	}
 }
 

@@ -37,6 +37,7 @@ func (l *Loop) Look(ctx context.Context) (status.Facts, error) {
 
 // first takes the newest revision, or the last one when the repository cannot be reached.
 func (l *Loop) first(ctx context.Context) error {
+	l.alone = true
 	l.fetcher.load(ctx)
 	l.fetcher.fetch(ctx)
 	if err := ctx.Err(); err != nil {

@@ -33,6 +33,20 @@ type Runner interface {
 	Wake() <-chan struct{}
 }
 
+// Prober finds out whether guests are up.
+type Prober interface {
+	// Run asks the guests that are watched until the context ends, and waits for all that it began.
+	Run(ctx context.Context)
+	// Watch says which guests these are. It does not wait.
+	Watch(probes []plan.Probe)
+	// Once asks each of them one time, and waits for the answers.
+	Once(ctx context.Context, probes []plan.Probe)
+	// Ready is what is known of those that are watched.
+	Ready() map[string]plan.Readiness
+	// Changed receives when there is something new to know.
+	Changed() <-chan struct{}
+}
+
 // Options are what a loop works with.
 type Options struct {
 	Host, Fleet string
@@ -52,8 +66,10 @@ type Options struct {
 	StateFile string
 	Version   string
 
-	Source  Source
-	Runner  Runner
+	Source Source
+	Runner Runner
+	// Prober may be nil: a guest that runs is up then.
+	Prober  Prober
 	Logger  *slog.Logger
 	Metrics Metrics
 	// Publish takes what is known after each pass.

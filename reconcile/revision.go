@@ -19,6 +19,9 @@ type revision struct {
 	snapshot *source.Snapshot
 	wanted   plan.Wanted
 	shown    status.Documents
+	// placement is of all machines; fallbacks are instances as of earlier revisions.
+	placement *render.Placement
+	fallbacks map[fallback]*render.Instance
 }
 
 // adopt makes a snapshot the revision in force: it reads its documents, and lets the last good revision stand in for what
@@ -34,9 +37,14 @@ func (l *Loop) adopt(ctx context.Context, s *source.Snapshot, domainType string)
 			l.log.Warn("the last good revision cannot be read: what is broken now is left as it is", "revision", l.state.Good, "error", err)
 		}
 	}
-	o := Scope{Host: l.opts.Host, DefaultHost: l.opts.DefaultHost,
-		Options: render.Options{Fleet: l.opts.Fleet, DomainType: domainType, CacheDir: l.opts.CacheDir}}
+	o := l.scope(domainType)
+	if l.revision == nil || l.revision.snapshot != s {
+		l.pins.begin(l.documents.files)
+	}
 	view := l.documents.View(s, set, good, l.state.Good, o)
+	if l.pins.pending() && l.readPins(ctx) {
+		view = l.documents.View(s, set, good, l.state.Good, o)
+	}
 	w := view.Wanted(l.opts.Host, s.Commit)
 	w.Budget, w.Allowed = l.opts.Budget, max(s.Allowed, l.fetcher.take())
 	if l.revision != nil && l.revision.snapshot.Commit == s.Commit {
@@ -46,11 +54,28 @@ func (l *Loop) adopt(ctx context.Context, s *source.Snapshot, domainType string)
 	}
 	l.remember(view, s.Commit)
 	l.fresh = true
-	l.revision = &revision{snapshot: s, wanted: w, shown: shown(view)}
+	l.revision = &revision{snapshot: s, wanted: w, shown: shown(view), placement: view.Placement, fallbacks: map[fallback]*render.Instance{}}
 	for _, p := range view.Problems {
 		l.log.Warn("document problem", "problem", p.String())
 	}
 	return nil
+}
+
+func (l *Loop) scope(domainType string) Scope {
+	return Scope{Host: l.opts.Host, DefaultHost: l.opts.DefaultHost, Pins: l.pins,
+		Options: render.Options{Fleet: l.opts.Fleet, DomainType: domainType, CacheDir: l.opts.CacheDir}}
+}
+
+// readPins finds what pinned revisions say, and says whether that is done: where something waits for the passes, the fetcher
+// does it.
+func (l *Loop) readPins(ctx context.Context) bool {
+	if !l.alone {
+		poke(l.fetcher.wanted)
+		return false
+	}
+	l.pins.read(ctx)
+	l.pins.take()
+	return true
 }
 
 // goodSet reads the documents of the last good revision.
@@ -138,7 +163,7 @@ func shown(v View) status.Documents {
 	d := status.Documents{
 		Configs:  slices.Collect(maps.Values(v.Set.Configs)),
 		Count:    v.Set.Size(),
-		Problems: v.Problems,
+		Problems: append(slices.Clone(v.Problems), v.Unread...),
 		Warnings: v.Set.Warnings,
 		Mended:   slices.Sorted(maps.Keys(v.Set.Mended)),
 	}

@@ -160,19 +160,37 @@ var examples = map[string][]string{
 	"domainXMLFrom":                                                 {`domainXMLFrom: own.xml`},
 }
 
+// asked is why a probe changes nothing of the machine.
+const asked = "it is what the agent asks of the guest: TestReadiness has it"
+
 // same are the supported fields that change nothing of the machine, with the reason.
 var same = map[string]struct{ example, why string }{
 	"architecture": {`architecture: amd64`, "it has one value"},
-	"domain.firmware.bootloader.efi.persistent": {`domain: {firmware: {bootloader: {efi: {persistent: true}}}}`, "a machine keeps its NVRAM; false is refused"},
-	"domain.devices.autoattachPodInterface":     {`domain: {devices: {autoattachPodInterface: false}}`, "no interface is added that the template does not have; true is refused where there is none"},
-	"domain.devices.disks[].cdrom.readonly":     {disk("cd", "cdrom: {readonly: true}")[0], "a cdrom is never written to; false is a warning"},
-	"domain.devices.disks[].lun.bus":            {disk("lun", "lun: {bus: scsi}")[0], "a LUN is on no other bus"},
-	"domain.devices.gpus[].deviceName":          {`domain: {devices: {gpus: [{name: gpu, deviceName: other}]}}`, "a Host says what it is"},
-	"domain.devices.hostDevices[].deviceName":   {`domain: {devices: {hostDevices: [{name: usb, deviceName: other}]}}`, "a Host says what it is"},
-	"domain.devices.interfaces[].bridge":        {nic("lan", "bridge: {}")[0], "the network says what it is; a binding that does not fit is refused"},
-	"domain.devices.interfaces[].macvtap":       {nic("tap", "macvtap: {}")[0], "as bridge"},
-	"domain.devices.interfaces[].masquerade":    {nic("net", "masquerade: {}")[0], "as bridge"},
-	"domain.devices.interfaces[].sriov":         {nic("vf", "sriov: {}")[0], "as bridge"},
+	"domain.firmware.bootloader.efi.persistent":  {`domain: {firmware: {bootloader: {efi: {persistent: true}}}}`, "a machine keeps its NVRAM; false is refused"},
+	"domain.devices.autoattachPodInterface":      {`domain: {devices: {autoattachPodInterface: false}}`, "no interface is added that the template does not have; true is refused where there is none"},
+	"domain.devices.disks[].cdrom.readonly":      {disk("cd", "cdrom: {readonly: true}")[0], "a cdrom is never written to; false is a warning"},
+	"domain.devices.disks[].lun.bus":             {disk("lun", "lun: {bus: scsi}")[0], "a LUN is on no other bus"},
+	"domain.devices.gpus[].deviceName":           {`domain: {devices: {gpus: [{name: gpu, deviceName: other}]}}`, "a Host says what it is"},
+	"domain.devices.hostDevices[].deviceName":    {`domain: {devices: {hostDevices: [{name: usb, deviceName: other}]}}`, "a Host says what it is"},
+	"domain.devices.interfaces[].bridge":         {nic("lan", "bridge: {}")[0], "the network says what it is; a binding that does not fit is refused"},
+	"domain.devices.interfaces[].macvtap":        {nic("tap", "macvtap: {}")[0], "as bridge"},
+	"domain.devices.interfaces[].masquerade":     {nic("net", "masquerade: {}")[0], "as bridge"},
+	"domain.devices.interfaces[].sriov":          {nic("vf", "sriov: {}")[0], "as bridge"},
+	"readinessProbe.exec.command":                {`readinessProbe: {exec: {command: [a]}}`, asked},
+	"readinessProbe.failureThreshold":            {`readinessProbe: {guestAgentPing: {}, failureThreshold: 4}`, asked},
+	"readinessProbe.guestAgentPing":              {`readinessProbe: {guestAgentPing: {}}`, asked},
+	"readinessProbe.httpGet.host":                {`readinessProbe: {httpGet: {port: 1, host: a}}`, asked},
+	"readinessProbe.httpGet.httpHeaders[].name":  {`readinessProbe: {httpGet: {port: 1, httpHeaders: [{name: a, value: b}]}}`, asked},
+	"readinessProbe.httpGet.httpHeaders[].value": {`readinessProbe: {httpGet: {port: 1, httpHeaders: [{name: a, value: b}]}}`, asked},
+	"readinessProbe.httpGet.path":                {`readinessProbe: {httpGet: {port: 1, path: /a}}`, asked},
+	"readinessProbe.httpGet.port":                {`readinessProbe: {httpGet: {port: 1}}`, asked},
+	"readinessProbe.httpGet.scheme":              {`readinessProbe: {httpGet: {port: 1, scheme: HTTPS}}`, asked},
+	"readinessProbe.initialDelaySeconds":         {`readinessProbe: {guestAgentPing: {}, initialDelaySeconds: 4}`, asked},
+	"readinessProbe.periodSeconds":               {`readinessProbe: {guestAgentPing: {}, periodSeconds: 4}`, asked},
+	"readinessProbe.successThreshold":            {`readinessProbe: {guestAgentPing: {}, successThreshold: 4}`, asked},
+	"readinessProbe.tcpSocket.host":              {`readinessProbe: {tcpSocket: {port: 1, host: a}}`, asked},
+	"readinessProbe.tcpSocket.port":              {`readinessProbe: {tcpSocket: {port: 1}}`, asked},
+	"readinessProbe.timeoutSeconds":              {`readinessProbe: {guestAgentPing: {}, timeoutSeconds: 4}`, asked},
 }
 
 func hyperv(feature, off string) []string {

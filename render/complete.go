@@ -101,6 +101,7 @@ func Complete(in Input, o Options) (*Instance, []manifest.Problem) {
 	if o.CacheDir == "" {
 		o.CacheDir = DefaultCacheDir
 	}
+	patience := progress(spec)
 	states := spec.Domain.Firmware != nil && spec.Domain.Firmware.UUID != "" || own.Child("uuid") != nil
 	fill(spec, o.Fleet, r.Metadata.Name)
 	for _, p := range manifest.Validate(spec) {
@@ -132,6 +133,7 @@ func Complete(in Input, o Options) (*Instance, []manifest.Problem) {
 		Labels: c.Spec.Template.Metadata.Labels, Annotations: annotations,
 		RestartPolicy: c.Spec.RestartPolicy, Rollout: c.Spec.Rollout, DeletionPolicy: c.Spec.DeletionPolicy,
 		Group: in.Group, MoveVolumes: r.Spec.MoveVolumes, Adopt: r.Spec.Adopt,
+		Rollback: c.Spec.Rollback, Progress: patience,
 		GraceSeconds: *spec.TerminationGracePeriodSeconds, Spec: *spec, UUIDSaid: states,
 	}
 	for _, p := range in.Presets {
@@ -140,6 +142,7 @@ func Complete(in Input, o Options) (*Instance, []manifest.Problem) {
 	i.State = either(i.State, manifest.StateRunning)
 	i.RestartPolicy = either(i.RestartPolicy, manifest.RestartAlways)
 	i.Rollout = either(i.Rollout, manifest.RolloutStage)
+	i.Rollback = either(i.Rollback, manifest.RollbackNever)
 	i.DeletionPolicy = either(i.DeletionPolicy, manifest.DeletionRetain)
 	for n, v := range spec.Volumes {
 		volume, err := volumeOf(i, o, v)

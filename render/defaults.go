@@ -49,6 +49,7 @@ func fill(spec *manifest.InstanceSpec, fleet, instance string) {
 		grace := int64(defaultGraceSeconds)
 		spec.TerminationGracePeriodSeconds = &grace
 	}
+	fillProbe(spec.ReadinessProbe)
 	fillDevices(spec, fleet, instance)
 	for i := range spec.Volumes {
 		if v := spec.Volumes[i].Volume; v != nil {

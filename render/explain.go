@@ -81,6 +81,7 @@ func (in Input) runs(i *Instance) []Explained {
 	add("run", strconv.FormatInt(i.Run, 10), run.Run != 0, of, &r.Header, "spec.run")
 	add("restartPolicy", string(i.RestartPolicy), c.Spec.RestartPolicy != "", FromConfig, &c.Header, "spec.restartPolicy")
 	add("rollout", string(i.Rollout), c.Spec.Rollout != "", FromConfig, &c.Header, "spec.rollout")
+	add("rollback", string(i.Rollback), c.Spec.Rollback != "", FromConfig, &c.Header, "spec.rollback")
 	add("deletionPolicy", string(i.DeletionPolicy), c.Spec.DeletionPolicy != "", FromConfig, &c.Header, "spec.deletionPolicy")
 	return out
 }

@@ -1,6 +1,8 @@
 package render
 
 import (
+	"time"
+
 	"github.com/gitvirt/gitvirt/render/domxml"
 	"github.com/gitvirt/gitvirt/render/manifest"
 )
@@ -19,12 +21,16 @@ type Instance struct {
 	State          manifest.PowerState
 	Run            int64
 	Revision       string // the commit
+	Pinned         bool   // to Revision, which is not the newest
 	RestartPolicy  manifest.RestartPolicy
 	Rollout        manifest.Rollout
+	Rollback       manifest.Rollback
 	DeletionPolicy manifest.DeletionPolicy
 	MoveVolumes    string
 	Adopt          bool
 	GraceSeconds   int64
+	// Progress is how long a run may take to become ready.
+	Progress time.Duration
 
 	// Spec is the complete template spec. It holds secrets: Public shows it without.
 	Spec manifest.InstanceSpec

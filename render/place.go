@@ -35,6 +35,7 @@ type Placement struct {
 
 	set     *manifest.Set
 	devices map[string]allocation // by host
+	pins    map[string]*Pinned    // by machine
 }
 
 // hostnameLabel is a label that every Host has.
@@ -43,7 +44,7 @@ const hostnameLabel = "kubernetes.io/hostname"
 // Place finds a host for every machine of a revision. It is a function of the revision, and of the host that machines of
 // KubeVirt's manifests are on when nothing says where: all agents come to the same.
 func Place(set *manifest.Set, defaultHost string) *Placement {
-	p := &Placement{set: set, devices: map[string]allocation{}}
+	p := &Placement{set: set, devices: map[string]allocation{}, pins: map[string]*Pinned{}}
 	taken := map[string]string{} // names of instances, and what they are of
 	for _, name := range slices.Sorted(maps.Keys(set.RunStates)) {
 		r := set.RunStates[name]
@@ -157,7 +158,8 @@ func (p *Placement) group(g *manifest.Group, defaultHost string, taken map[strin
 		taken[name] = "member of the " + g.Written.Kind + " " + g.Metadata.Name
 		r := &manifest.RunState{Header: g.Header}
 		r.Metadata = manifest.Meta{Name: name, Labels: g.Metadata.Labels, Annotations: g.Metadata.Annotations}
-		r.Spec = manifest.RunStateSpec{Config: g.ConfigName(), Host: hosts[n], State: g.Spec.State, Run: g.Spec.Run, MoveVolumes: g.Spec.MoveVolumes}
+		r.Spec = manifest.RunStateSpec{Config: g.ConfigName(), Host: hosts[n], State: g.Spec.State, Run: g.Spec.Run,
+			Revision: g.Spec.Revision, MoveVolumes: g.Spec.MoveVolumes}
 		p.Machines = append(p.Machines, Placed{Run: r, Group: g, Index: i, said: g})
 	}
 }

@@ -67,22 +67,30 @@ func (p *Placement) Made(m Placed) []any {
 
 // documents are those of a machine.
 func (p *Placement) documents(m Placed) Input {
-	c := p.set.Configs[m.Run.ConfigName()]
-	in := Input{
-		Config: c, Flavour: p.set.Flavours[c.Spec.Flavour], Presets: selectedPresets(p.set, c), RunState: m.Run,
-		Host: p.set.Hosts[m.Run.Spec.Host], Text: p.set.Text, Claims: map[string]*manifest.Claim{},
+	in := Input{}
+	if pin := p.pins[m.Run.Metadata.Name]; pin != nil {
+		in = pin.of
+	} else {
+		in = described(p.set, p.set.Configs[m.Run.ConfigName()])
 	}
+	in.RunState, in.Host = m.Run, p.set.Hosts[m.Run.Spec.Host]
 	if g := m.Group; g != nil {
 		in.Group = &Group{Name: g.Metadata.Name, Index: m.Index, MaxUnavailable: 1}
 		if g.Spec.MaxUnavailable != nil {
 			in.Group.MaxUnavailable = int(*g.Spec.MaxUnavailable)
 		}
 	}
+	return in
+}
+
+// described is a config with the documents that its template is completed with.
+func described(set *manifest.Set, c *manifest.Config) Input {
+	in := Input{Config: c, Flavour: set.Flavours[c.Spec.Flavour], Presets: selectedPresets(set, c), Text: set.Text}
 	if ref := c.Spec.Cluster.Instancetype; ref != nil {
-		in.Instancetype = p.set.Instancetypes[*ref]
+		in.Instancetype = set.Instancetypes[*ref]
 	}
 	if ref := c.Spec.Cluster.Preference; ref != nil {
-		in.Preference = p.set.Preferences[*ref]
+		in.Preference = set.Preferences[*ref]
 	}
 	return in
 }
@@ -90,19 +98,28 @@ func (p *Placement) documents(m Placed) Input {
 // input is all that completes a machine: its documents, and what of the host's and the cluster's they speak of.
 func (p *Placement) input(m Placed) Input {
 	in := p.documents(m)
-	for _, l := range in.layers() {
-		for _, name := range claimsOf(l.tree) {
-			if c := p.set.DataVolumes[name]; c != nil {
-				in.Claims[name] = c
-			} else if c := p.set.Claims[name]; c != nil {
-				in.Claims[name] = c
-			}
-		}
+	if in.Claims == nil {
+		in.Claims = claimed(p.set, in)
 	}
 	of := p.allocated(m.Run.Spec.Host)
 	name := m.Run.Metadata.Name
 	in.Devices, in.Short, in.CPUs, in.NoCPUs = of.given[name], of.short[name], of.cpus[name], of.noCPUs[name]
 	return in
+}
+
+// claimed are the claims that a machine's documents speak of, by name.
+func claimed(set *manifest.Set, in Input) map[string]*manifest.Claim {
+	claims := map[string]*manifest.Claim{}
+	for _, l := range in.layers() {
+		for _, name := range claimsOf(l.tree) {
+			if c := set.DataVolumes[name]; c != nil {
+				claims[name] = c
+			} else if c := set.Claims[name]; c != nil {
+				claims[name] = c
+			}
+		}
+	}
+	return claims
 }
 
 // claimsOf are the names of the claims and data volumes that a spec speaks of.

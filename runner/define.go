@@ -60,7 +60,8 @@ func (r *Runner) setMetadata(ctx context.Context, s plan.Step) error {
 	if s.Live {
 		impact |= libvirt.DomainAffectLive
 	}
-	element := unqualified(s.Metadata.Element()).String()
+	// Libvirt keeps the white space: indented as in a definition, the same record is the same bytes, whichever way it came.
+	element := strings.ReplaceAll(strings.TrimSpace(unqualified(s.Metadata.Element()).String()), "\n", "\n    ")
 	return r.change(ctx, change{step: s, limit: r.opts.Deadlines.Change,
 		f: func(lv *libvirt.Libvirt, d libvirt.Domain) error {
 			return lv.DomainSetMetadata(d, int32(libvirt.DomainMetadataElement), libvirt.OptString{element},

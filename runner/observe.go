@@ -168,7 +168,7 @@ func (o *observation) lookAtFiles() {
 // cached returns what is known of a domain if that still holds.
 func (o *observation) cached(d libvirt.Domain) *entry {
 	e := o.r.cache.domains[d.UUID]
-	if e == nil || !o.mayHold() || !o.heard.holds(e) || e.moved || !e.files.known || e.domain.Stuck ||
+	if e == nil || !o.mayHold() || !o.heard.holds(e) || e.moved || !e.files.known || e.domain.Stuck || e.domain.Job != "" ||
 		e.domain.Name != d.Name || e.domain.ID != d.ID || e.domain.Persistent == o.transient[d.UUID] ||
 		o.r.suspects.has(e.domain.UUID) {
 		return nil

@@ -74,7 +74,7 @@ func (o *observation) readInto(ctx context.Context, e *entry, d libvirt.Domain) 
 	if before := o.r.cache.domains[d.UUID]; before != nil {
 		old = before.domain
 	}
-	e.domain.Live, e.domain.Inactive = plan.XML{}, plan.XML{}
+	e.domain.Live, e.domain.Inactive, e.domain.Job = plan.XML{}, plan.XML{}, ""
 	problem := func(err error) {
 		o.r.log.Warn("cannot read the record of a domain, so it counts as nobody's", "domain", d.Name, "error", err)
 	}
@@ -87,6 +87,9 @@ func (o *observation) readInto(ctx context.Context, e *entry, d libvirt.Domain) 
 			return errMoved
 		}
 		e.domain.Live = text(xml, old.Live, problem)
+		if e.domain.Job, err = o.job(ctx, d, xml); err != nil {
+			return err
+		}
 	}
 	if e.domain.Persistent {
 		xml, err := o.xml(ctx, d, libvirt.DomainXMLInactive|libvirt.DomainXMLSecure)

@@ -27,6 +27,7 @@ type Runner struct {
 
 	gate      *gate
 	calls     *unanswered
+	pings     *semaphore.Weighted
 	suspects  *suspects
 	suspicion *quarantine
 	cache     *cache
@@ -50,7 +51,7 @@ func New(opts Options) (*Runner, error) {
 	r := &Runner{
 		opts: opts, log: opts.Logger, endpoint: endpoint,
 		ending: ending, end: end,
-		gate: newGate(), calls: newUnanswered(), suspects: newSuspects(), suspicion: newQuarantine(),
+		gate: newGate(), calls: newUnanswered(), pings: semaphore.NewWeighted(maxPings), suspects: newSuspects(), suspicion: newQuarantine(),
 		cache: newCache(), folders: newFolders(),
 		images:    image.Maker{QemuImg: opts.QemuImg},
 		fetcher:   oci.New(oci.Options{Logger: opts.Logger}),

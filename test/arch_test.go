@@ -30,6 +30,7 @@ var layers = []layer{
 	{"runner/sandbox/...", nil},
 	{"runner/...", []string{"reconcile/plan", "render/..."}},
 	{"reconcile/plan/...", []string{"render/..."}},
+	{"reconcile/probe/...", []string{"reconcile/plan", "render/..."}},
 	{"reconcile/status/...", []string{"reconcile/plan", "render/..."}},
 	{"reconcile/...", []string{"render/...", "source"}},
 	{"examples/...", nil},

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -62,7 +63,7 @@ spec:
 `
 	h.push("A KubeVirt user's manifests", types, host, shop(""), worker)
 	h.converge()
-	names := strings.Fields(h.virsh("list", "--name"))
+	names := slices.Sorted(slices.Values(strings.Fields(h.virsh("list", "--name")))) // it lists them as they were started
 	if strings.Join(names, " ") != "shop worker-0 worker-1" {
 		t.Errorf("what runs is %v", names)
 	}

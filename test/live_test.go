@@ -114,8 +114,12 @@ func TestLiveChanges(t *testing.T) {
 		{"another medium", func(d *liveDoc) { d.seed = "#cloud-config\nhostname: other\n" }, func(e *domxml.Element) bool {
 			return domxml.Named(e, "disk", "init").Child("source").Attr("volume") != ""
 		}},
-		{"no medium", func(d *liveDoc) { d.seed = "" }, func(e *domxml.Element) bool { return domxml.Named(e, "disk", "init").Child("source").Attr("volume") == "" }},
-		{"a medium again", func(d *liveDoc) { d.seed = "#cloud-config\n" }, func(e *domxml.Element) bool { return domxml.Named(e, "disk", "init").Child("source").Attr("volume") != "" }},
+		{"no medium", func(d *liveDoc) { d.seed = "" }, func(e *domxml.Element) bool {
+			return domxml.Named(e, "disk", "init").Child("source").Attr("volume") == ""
+		}},
+		{"a medium again", func(d *liveDoc) { d.seed = "#cloud-config\n" }, func(e *domxml.Element) bool {
+			return domxml.Named(e, "disk", "init").Child("source").Attr("volume") != ""
+		}},
 		{"more CPUs", func(d *liveDoc) { d.sockets = 2 }, func(e *domxml.Element) bool { c := e.Child("vcpu").Attr("current"); return c == "" || c == "2" }},
 		{"less memory", func(d *liveDoc) { d.guest = "160Mi" }, func(e *domxml.Element) bool { return e.Child("currentMemory").Text == "163840" }},
 		{"more memory", func(d *liveDoc) { d.guest = "224Mi" }, func(e *domxml.Element) bool { return e.Child("currentMemory").Text == "229376" }},
@@ -134,7 +138,9 @@ func TestLiveChanges(t *testing.T) {
 			return e.Child("title") != nil && e.Child("description") != nil
 		}},
 		{"no title", func(d *liveDoc) { d.title = "" }, func(e *domxml.Element) bool { return e.Child("title") == nil }},
-		{"an rng", func(d *liveDoc) { d.more = "<rng model='virtio'><backend model='random'>/dev/urandom</backend><alias name='ua-rng'/></rng>" },
+		{"an rng", func(d *liveDoc) {
+			d.more = "<rng model='virtio'><backend model='random'>/dev/urandom</backend><alias name='ua-rng'/></rng>"
+		},
 			func(e *domxml.Element) bool { return domxml.Named(e, "rng", "rng") != nil }},
 		{"no rng", func(d *liveDoc) { d.more = "" }, func(e *domxml.Element) bool { return domxml.Named(e, "rng", "rng") == nil }},
 		{"without the first disk", func(d *liveDoc) { d.disks = d.disks[1:] }, func(e *domxml.Element) bool { return domxml.Named(e, "disk", "first") == nil }},

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -19,6 +20,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/gitvirt/gitvirt/reconcile"
+	"github.com/gitvirt/gitvirt/reconcile/plan"
+	"github.com/gitvirt/gitvirt/reconcile/probe"
 	"github.com/gitvirt/gitvirt/reconcile/status"
 	"github.com/gitvirt/gitvirt/runner"
 	"github.com/gitvirt/gitvirt/source"
@@ -90,7 +93,7 @@ func newAgent(set settings, store string, log *slog.Logger) (*agent, error) {
 		DefaultHost: set.DefaultHost, CacheDir: set.cacheDir(),
 		Host: set.Host, Fleet: set.Fleet, URL: set.Repo, Branch: set.Branch, Interval: set.Interval, Budget: set.RemovalBudget,
 		StateFile: filepath.Join(set.StateDir, "state.json"), Version: version(),
-		Source: src, Runner: libvirt{run, set.DomainType}, Logger: log, Metrics: status.NewMetrics(a.registry),
+		Source: src, Runner: libvirt{run, set.DomainType}, Prober: probe.New(run), Logger: log, Metrics: status.NewMetrics(a.registry),
 		Publish: a.server.Publish,
 		Refused: func(err error) bool { return errors.Is(err, runner.ErrInvalid) },
 	})
@@ -173,7 +176,16 @@ func (a *agent) serve(ctx context.Context, l net.Listener) {
 	wg.Wait()
 }
 
-// runOnce makes one pass.
+// onceRounds is how many passes --once makes at most: a change of a running machine takes its definition, itself and its
+// record, each seen before the next.
+const onceRounds = 4
+
+// hasSteps says whether there is something to do at once.
+func hasSteps(p plan.Plan) bool {
+	return slices.ContainsFunc(p.Actions, func(a plan.Action) bool { return len(a.Steps) > 0 })
+}
+
+// runOnce makes one pass, and further ones while there is something to do at once.
 func runOnce(ctx context.Context, set settings, log *slog.Logger, out interface{ Write([]byte) (int, error) }) error {
 	a, err := newAgent(set, filepath.Join(set.StateDir, "source"), log)
 	if err != nil {
@@ -182,6 +194,9 @@ func runOnce(ctx context.Context, set settings, log *slog.Logger, out interface{
 	defer a.runner.Close()
 	defer a.source.Close()
 	facts, err := a.loop.Once(ctx)
+	for n := 1; n < onceRounds && err == nil && hasSteps(facts.Plan); n++ {
+		facts, err = a.loop.Once(ctx)
+	}
 	if err != nil {
 		return err
 	}

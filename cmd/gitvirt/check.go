@@ -38,7 +38,7 @@ file, line, column and field. It exits with 0 when all is well, 1 when something
 				return err
 			}
 			defer done()
-			v, err := d.view(s, "")
+			v, err := d.view(c.Context(), s, "")
 			if err != nil {
 				return err
 			}
@@ -50,6 +50,9 @@ file, line, column and field. It exits with 0 when all is well, 1 when something
 			}
 			for _, w := range v.Set.Warnings {
 				fmt.Fprintln(c.OutOrStdout(), "warning:", w)
+			}
+			for _, u := range v.Unread {
+				fmt.Fprintln(c.OutOrStdout(), "warning:", u)
 			}
 			if len(v.Problems) > 0 {
 				return exit(exitDiffers)

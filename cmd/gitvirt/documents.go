@@ -45,11 +45,28 @@ func (d *documentFlags) snapshot(ctx context.Context, commit string) (*source.Sn
 		s, err := source.Folder(filepath.Join(d.dir, d.path))
 		return s, nothing, err
 	}
+	src, done, err := d.source(ctx)
+	if err != nil {
+		return nil, nothing, err
+	}
+	s := src.Last()
+	if commit != "" {
+		s, err = src.At(ctx, commit)
+	}
+	if err != nil {
+		done()
+		return nil, nothing, err
+	}
+	return s, done, nil
+}
+
+// source is the repository, or the one that the folder is a clone of, with its newest revision fetched.
+func (d *documentFlags) source(ctx context.Context) (*source.Source, func(), error) {
 	var a auth
 	if d.config != "" {
 		s, err := read(d.config)
 		if err != nil {
-			return nil, nothing, err
+			return nil, nil, err
 		}
 		a = s.Auth
 	}
@@ -59,17 +76,13 @@ func (d *documentFlags) snapshot(ctx context.Context, commit string) (*source.Sn
 	}
 	src, done, err := temporary(source.Options{URL: url, Branch: d.branch, Path: d.path, Auth: a.source(), Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
-		return nil, nothing, err
+		return nil, nil, err
 	}
-	s, err := src.Fetch(ctx)
-	if err == nil && commit != "" {
-		s, err = src.At(ctx, commit)
-	}
-	if err != nil {
+	if _, err := src.Fetch(ctx); err != nil {
 		done()
-		return nil, nothing, err
+		return nil, nil, err
 	}
-	return s, done, nil
+	return src, done, nil
 }
 
 // temporary is a source with a store of its own: the agent's belongs to the agent.
@@ -87,14 +100,18 @@ func temporary(o source.Options) (*source.Source, func(), error) {
 }
 
 // view reads a snapshot's documents and completes the instances of the host, or of all.
-func (d *documentFlags) view(s *source.Snapshot, domainType string) (reconcile.View, error) {
+func (d *documentFlags) view(ctx context.Context, s *source.Snapshot, domainType string) (reconcile.View, error) {
 	documents := reconcile.NewDocuments()
 	set, err := documents.Read(s)
 	if err != nil {
 		return reconcile.View{}, err
 	}
-	v := documents.View(s, set, nil, "", d.scope(domainType))
-	v.Problems = append(v.Problems, unplaced(s, v, d.scope(domainType).Options)...)
+	history := &history{flags: d}
+	defer history.close()
+	o := d.scope(domainType)
+	o.Pins = reconcile.NewPins(history.at)
+	v := documents.Look(ctx, s, set, o)
+	v.Problems = append(v.Problems, unplaced(s, v, o.Options)...)
 	return v, nil
 }
 

@@ -34,7 +34,7 @@ func renderCommand() *cobra.Command {
 				return err
 			}
 			defer done()
-			v, err := d.view(s, domainType)
+			v, err := d.view(c.Context(), s, domainType)
 			if err != nil {
 				return err
 			}

@@ -18,6 +18,7 @@ metadata: {name: a}
 spec:
   template:
     spec:
+      readinessProbe: {guestAgentPing: {}}
       domain:
         memory: {guest: 1Gi}
         firmware: {bootloader: {efi: {}}}

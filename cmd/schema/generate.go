@@ -55,6 +55,7 @@ func generate(root string) (map[string][]byte, error) {
 	if files[referenceFolder+"/os.md"], err = referenceOfSystems(); err != nil {
 		return nil, err
 	}
+	files[referenceFolder+"/changes.md"] = referenceOfChanges()
 	return files, nil
 }
 

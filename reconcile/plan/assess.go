@@ -12,6 +12,20 @@ import (
 // assess is one wanted instance: its definition first, then its power.
 func assess(w Wanted, i *render.Instance, d *Domain, mem Memory) Assessment {
 	a := Assessment{Name: i.Name, Instance: i, Domain: d}
+	if use, rejected := w.inForce(i, d); rejected != nil {
+		a.Rejected = rejected
+		a.rolledBack(use, w.Fallback[i.Name].Why)
+		if use == nil {
+			a.Phase = phaseOf(d, d.Active())
+			return a
+		}
+		if m := d.Live.Meta; m != nil && m.Digest != use.Digest {
+			staged := *use // all of it comes with the restart
+			staged.Rollout = manifest.RolloutStage
+			use = &staged
+		}
+		i, a.Instance = use, use
+	}
 	a.Phase = phaseOf(d, i.State == manifest.StateRunning)
 	if refused, ok := mem.Refused[i.Name]; ok && refused.Digest == i.Digest {
 		a.block("Refused", "libvirt refuses the definition: "+refused.Message)
@@ -28,11 +42,15 @@ func assess(w Wanted, i *render.Instance, d *Domain, mem Memory) Assessment {
 	case d.Stuck:
 		a.note("Stuck", "libvirt gives no answer about it; it is left alone until it does")
 		return a
+	case d.Job != "":
+		a.busy(mem)
+		return a
 	case d.Meta() == nil && !i.Adopt:
 		a.Phase = phaseOf(d, false)
 		a.block("NotOurs", "there is a domain of this name that gitvirt did not define: rename one of them, or say adopt: true in the RunState")
 		return a
 	}
+	a.ready(mem)
 	def, err := a.define(mem)
 	if err != nil {
 		a.block("Unreadable", err.Error())
@@ -40,6 +58,15 @@ func assess(w Wanted, i *render.Instance, d *Domain, mem Memory) Assessment {
 	}
 	a.power(def, mem)
 	return a
+}
+
+// lookAtJob is how often a machine is looked at at which somebody has a job under way: the end of one makes no event.
+const lookAtJob = 5 * time.Second
+
+// busy leaves a machine alone at which somebody has begun a job: to change it now could break what they do.
+func (a *Assessment) busy(mem Memory) {
+	a.note("JobRunning", fmt.Sprintf("somebody has begun a %s of it, and it is left alone until that ends", a.Domain.Job))
+	a.wake(mem.Now.Add(lookAtJob))
 }
 
 // create is for an instance that has no domain.
@@ -79,6 +106,7 @@ func (a *Assessment) launch(meta metadata.Metadata, volumes []render.Volume, rea
 	steps = append(steps, a.step(Step{Op: OpStart, Paused: meta.Paused}))
 	started := meta
 	started.Outcome = metadata.OutcomeStarted
+	a.began(&started, meta.Digest)
 	steps = append(steps, a.step(Step{Op: OpMetadata, Metadata: &started, Config: true}))
 	a.act(EffectStart, reason, message, nil, steps...)
 }

@@ -161,15 +161,12 @@ func (a *Assessment) compareInactive(memo *Memo, want, live *domxml.Element, m m
 		def.changes = append(def.changes, sizeChanges(m, i)...)
 	}
 	def.next = next
-	def.meta = record(i, slots)
+	def.meta = record(i, kept(i, d, next, slots))
 	def.meta.Run, def.meta.UID, def.meta.Outcome, def.meta.Paused, def.meta.Drift = m.Run, m.UID, m.Outcome, m.Paused, m.Drift
+	def.meta.Started, def.meta.Good, def.meta.Failed = m.Started, m.Good, m.Failed
 	a.keepSizes(m, &def.meta)
 	if d.Active() {
-		// The run that goes on needs them still.
-		for _, v := range def.stale {
-			def.meta.Volumes = append(def.meta.Volumes, metadata.Volume{Name: v.Name, Pool: v.Pool, File: v.File})
-		}
-		def.stale = nil
+		def.keepStale(d)
 	}
 	return def, have, nil
 }

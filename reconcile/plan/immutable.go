@@ -44,25 +44,15 @@ func (a *Assessment) cannot(changes []Change) {
 	}
 }
 
-// family is the part of a machine type that is no version: pc-q35 of pc-q35-7.2.
+// family is the part of a machine type that is no version: pc-q35 of pc-q35-7.2 and of pc-q35-rhel9.2.0.
 func family(machine string) string {
-	switch machine {
-	case "q35":
+	switch {
+	case machine == "q35", strings.HasPrefix(machine, "pc-q35"):
 		return "pc-q35"
-	case "pc":
+	case machine == "pc", strings.HasPrefix(machine, "pc-i440fx"):
 		return "pc-i440fx"
+	case strings.HasPrefix(machine, "virt-"):
+		return "virt"
 	}
-	name, version, ok := cutLast(machine, "-")
-	if !ok || version == "" || version[0] < '0' || version[0] > '9' {
-		return machine
-	}
-	return name
-}
-
-func cutLast(s, sep string) (before, after string, ok bool) {
-	i := strings.LastIndex(s, sep)
-	if i < 0 {
-		return s, "", false
-	}
-	return s[:i], s[i+len(sep):], true
+	return machine
 }

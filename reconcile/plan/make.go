@@ -107,6 +107,10 @@ func remove(w Wanted, a *Assessment, mem Memory) {
 		a.note("Stuck", "libvirt gives no answer about it")
 		return
 	}
+	if d.Job != "" {
+		a.busy(mem)
+		return
+	}
 	m := d.Meta()
 	if d.Active() {
 		a.stop(stopping{

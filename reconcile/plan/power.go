@@ -26,6 +26,15 @@ func (a *Assessment) power(def definition, mem Memory) {
 // running is for a domain that has a QEMU process.
 func (a *Assessment) running(def definition, mem Memory) {
 	i, d := a.Instance, a.Domain
+	old := def.meta
+	if d.Live.Meta != nil {
+		old = *d.Live.Meta
+	}
+	learnt, news := a.learn(old, def.meta)
+	def.meta = learnt
+	if news && def.next == nil {
+		a.act(EffectLive, "Record", "it is known how it runs", nil, a.step(Step{Op: OpMetadata, Metadata: &learnt, Config: true}))
+	}
 	todo := a.sort(mem)
 	if def.next != nil {
 		a.writeBeside(&def, todo)
@@ -35,6 +44,10 @@ func (a *Assessment) running(def definition, mem Memory) {
 	if d.Live.Meta != nil {
 		live = *d.Live.Meta
 	}
+	if why := a.failsRunning(live, m, mem); why != "" {
+		a.rollBack(m, why)
+		return
+	}
 	again := live.Run > 0 && i.Run > live.Run
 	switch {
 	case i.State == manifest.StateStopped:
@@ -43,6 +56,9 @@ func (a *Assessment) running(def definition, mem Memory) {
 	case i.State == manifest.StateManual:
 	case again:
 		a.stop(stopping{EffectRestart, "Run", fmt.Sprintf("run %d is wanted, and run %d is running", i.Run, live.Run), i.GraceSeconds, metadata.OutcomeNone, m, a.staged()}, mem)
+		return
+	case a.Rejected != nil && live.Digest != i.Digest:
+		a.stop(stopping{EffectRestart, "RolledBack", fmt.Sprintf("it goes back to revision %.12s", i.Revision), i.GraceSeconds, metadata.OutcomeNone, m, a.staged()}, mem)
 		return
 	case a.restartsFor(&m):
 		a.stop(stopping{EffectRestart, "Rollout", "its config says rollout: Restart, and it changed", i.GraceSeconds, metadata.OutcomeNone, m, a.staged()}, mem)
@@ -68,6 +84,9 @@ func (a *Assessment) pause(m metadata.Metadata, mem Memory) {
 	want := i.State == manifest.StatePaused
 	next := m
 	next.Run, next.Outcome, next.Paused = max(m.Run, i.Run), metadata.OutcomeStarted, want
+	if d.Live.Meta != nil {
+		a.began(&next, d.Live.Meta.Digest)
+	}
 	record := func() Step { return a.step(Step{Op: OpMetadata, Metadata: &next, Config: true}) }
 	switch {
 	case want && !paused:
@@ -106,6 +125,13 @@ func (a *Assessment) goingDown(m metadata.Metadata, mem Memory) bool {
 // off is for a domain without a QEMU process.
 func (a *Assessment) off(def definition, mem Memory) {
 	i, m := a.Instance, def.meta
+	if why := a.failsOff(m, mem); why != "" && def.next == nil {
+		a.Phase = PhaseScheduling
+		a.rollBack(m, why)
+		return
+	}
+	def.meta, _ = a.learn(metadata.Metadata{}, m)
+	m = def.meta
 	why, start := a.due(m)
 	if !start {
 		outcome := m.Outcome
@@ -170,6 +196,9 @@ func (a *Assessment) write(def *definition, effect Effect) {
 	def.meta.Put(def.next)
 	steps := a.prepare(a.Instance.Volumes, false)
 	steps = append(steps, a.step(Step{Op: OpDefine, XML: def.next.String()}))
+	if a.Domain.Active() && len(def.stale) > 0 {
+		steps = append(steps, a.step(Step{Op: OpDeleteVolumes, Volumes: def.stale}))
+	}
 	a.act(effect, def.reason, def.message, def.changes, steps...)
 }
 
@@ -189,6 +218,9 @@ func (a *Assessment) due(m metadata.Metadata) (Block, bool) {
 	switch m.Outcome {
 	case metadata.OutcomeNone, metadata.OutcomeStopped:
 		return Block{"Wanted", "its RunState says " + string(i.State)}, true
+	}
+	if a.Rejected != nil && m.Started == a.Rejected.Digest {
+		return Block{"RolledBack", fmt.Sprintf("it goes back to revision %.12s", i.Revision)}, true
 	}
 	outcome := a.ended(m)
 	if outcome == metadata.OutcomeStarted {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/api/resource"
 
@@ -30,10 +31,28 @@ func (a *Assessment) stale(m metadata.Metadata) []render.Volume {
 	})
 }
 
+// keepStale keeps the volumes that the run which goes on needs still. Those of a definition that never ran may go.
+func (def *definition) keepStale(d *Domain) {
+	gone := def.stale
+	def.stale = nil
+	for _, v := range gone {
+		listed := d.Live.Meta != nil && slices.ContainsFunc(d.Live.Meta.Volumes, func(o metadata.Volume) bool { return o.Pool == v.Pool && o.File == v.File })
+		if listed || strings.Contains(d.Live.Text, v.File) {
+			def.meta.Volumes = append(def.meta.Volumes, metadata.Volume{Name: v.Name, Pool: v.Pool, File: v.File})
+		} else {
+			def.stale = append(def.stale, v)
+		}
+	}
+}
+
 // checkSizes refuses to shrink a disk: what is beyond the new end would be lost.
 func (a *Assessment) checkSizes(m metadata.Metadata) {
 	for _, v := range a.Instance.Volumes {
 		if old := sizeOf(m, v); v.Size > 0 && old > v.Size {
+			if a.Instance.Pinned {
+				a.note("DiskKept", fmt.Sprintf("volume %s keeps its %s: a disk never shrinks, not even to an earlier revision's %s", v.Name, bytes(old), bytes(v.Size)))
+				continue
+			}
 			c := Change{Path: "volumes[" + v.Name + "].size", From: bytes(old), To: bytes(v.Size)}
 			a.block("DiskShrink", fmt.Sprintf("%s: a disk never shrinks, from %s to %s: say the old size again, or make a new volume under another name",
 				c.Path, c.From, c.To), c)

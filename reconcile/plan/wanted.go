@@ -13,6 +13,8 @@ type Wanted struct {
 	Revision string
 	// Instances are those whose RunState names this host, sorted by name.
 	Instances []*render.Instance
+	// Fallback are those of them whose wanted version failed, as of the revision that they last ran well on.
+	Fallback map[string]Fallback
 	// Broken are instances of this host that cannot be rendered, and why: they are left as they are.
 	Broken map[string]string
 	// Incomplete says that the revision has documents that cannot be read: nothing is removed.
@@ -57,6 +59,10 @@ type Memory struct {
 	Defined map[string]string
 	// Memos are the comparisons of earlier passes.
 	Memos map[string]*Memo
+	// Ready is what is known of guests' being up; nil when nobody asks them, and each that runs counts as up.
+	Ready map[string]Readiness
+	// Starts are the starts that failed since the last that did not.
+	Starts map[string]Starts
 	// Patience is how long a guest has to follow a change while it runs; the usual time when it is 0.
 	Patience time.Duration
 	// Tries are the changes of running machines that were tried, by instance and by the action's Try.
@@ -69,6 +75,13 @@ type Memory struct {
 
 // Asked is when a guest was asked to shut down, first and last.
 type Asked struct{ First, Last time.Time }
+
+// Starts are the failed starts of one version of an instance, and what the last one failed with.
+type Starts struct {
+	Digest   string
+	Failures int
+	Message  string
+}
 
 // Refusal is a definition that libvirt refused.
 type Refusal struct{ Digest, Message string }
@@ -137,6 +150,10 @@ type Assessment struct {
 	Phase  Phase
 	// Staged is what the running machine has not, and does not come by while it runs.
 	Staged []Staged
+	// Rejected is what is wanted and failed, when Instance is what it was rolled back to; nil otherwise.
+	Rejected *render.Instance
+	// Unready says why a guest that runs is not up, where that is asked; empty when it is.
+	Unready string
 	// Blocked says why something cannot be done, by reason and message; empty when all can.
 	Blocked []Block
 	// Notes say what is left alone, and why.
@@ -147,6 +164,9 @@ type Assessment struct {
 	behind []Behind
 	// Wake is when to look again though nothing has happened; zero for never.
 	Wake time.Time
+
+	late  bool // it runs, and is not up though it has had its time
+	heard bool // it is known to be up
 }
 
 // Block is a reason in CamelCase, and a sentence for people.

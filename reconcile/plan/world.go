@@ -1,11 +1,25 @@
 package plan
 
-import "github.com/gitvirt/gitvirt/render/metadata"
+import (
+	"cmp"
+	"slices"
+
+	"github.com/gitvirt/gitvirt/render/metadata"
+)
 
 // World is what a runner observed of a host, at one moment.
 type World struct {
 	// Domains are all of the host's domains, ours and others', sorted by name.
 	Domains []Domain
+}
+
+// Domain is the domain of a name; nil when there is none.
+func (w World) Domain(name string) *Domain {
+	n, ok := slices.BinarySearchFunc(w.Domains, name, func(d Domain, name string) int { return cmp.Compare(d.Name, name) })
+	if !ok {
+		return nil
+	}
+	return &w.Domains[n]
 }
 
 // Domain is one observed domain.
@@ -19,6 +33,9 @@ type Domain struct {
 	// Persistent is false for a domain that has no inactive definition.
 	Persistent bool
 	Autostart  bool
+	// Job is what somebody has begun at the running domain and libvirt is at: a backup, a block copy, a migration out, a save;
+	// empty when there is nothing.
+	Job string
 	// ManagedSave says that the next start resumes a saved state.
 	ManagedSave bool
 	Inactive    XML // empty for a transient domain

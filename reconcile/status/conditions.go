@@ -83,6 +83,8 @@ func stuck(kind string) Condition {
 func isReady(a plan.Assessment, want manifest.PowerState) (bool, plan.Block) {
 	done := a.Phase == plan.PhaseSucceeded
 	switch {
+	case want == manifest.StateRunning && a.Phase == plan.PhaseRunning && a.Unready != "":
+		return false, plan.Block{Reason: "NotReady", Message: a.Unready}
 	case want == "" && len(a.Blocked) > 0: // it is held, or its run state cannot be read
 		return false, a.Blocked[0]
 	case want == "":

@@ -66,6 +66,9 @@ func (s *Snapshot) instance(before *Snapshot, a plan.Assessment) Instance {
 	if i := a.Instance; i != nil {
 		out.Metadata = metadataOf(i)
 		out.Status.Desired, out.Status.Revision.Desired = string(i.State), i.Revision
+		if a.Rejected != nil {
+			out.Status.Revision.Desired = a.Rejected.Revision
+		}
 	} else if r := f.Documents.runState(a.Name, f.Host); r != nil {
 		// It is wanted, though it cannot be rendered.
 		out.Metadata.OwnerReferences = owner(r.ConfigName())

@@ -20,7 +20,11 @@ func TestConditions(t *testing.T) {
 		failure *Failed
 		want    string // the conditions' statuses and reasons, in order
 	}{
-		"runs":               {plan.Assessment{Instance: wanted("Running"), Phase: plan.PhaseRunning}, nil, "True Running, True InSync, False NothingStaged, False NotBlocked"},
+		"runs": {plan.Assessment{Instance: wanted("Running"), Phase: plan.PhaseRunning}, nil, "True Running, True InSync, False NothingStaged, False NotBlocked"},
+		"runs, and is not up": {plan.Assessment{Instance: wanted("Running"), Phase: plan.PhaseRunning, Unready: "connection refused"}, nil,
+			"False NotReady, True InSync, False NothingStaged, False NotBlocked"},
+		"is to stop, and is not up": {plan.Assessment{Instance: wanted("Stopped"), Phase: plan.PhaseRunning, Unready: "connection refused"}, nil,
+			"False Running, True InSync, False NothingStaged, False NotBlocked"},
 		"is to start":        {plan.Assessment{Instance: wanted("Running"), Phase: plan.PhaseScheduling, Actions: action}, nil, "False Scheduling, False Wanted, False NothingStaged, False NotBlocked"},
 		"is to stop":         {plan.Assessment{Instance: wanted("Stopped"), Phase: plan.PhaseRunning}, nil, "False Running, True InSync, False NothingStaged, False NotBlocked"},
 		"stopped":            {plan.Assessment{Instance: wanted("Stopped"), Phase: plan.PhaseStopped}, nil, "True Stopped, True InSync, False NothingStaged, False NotBlocked"},
@@ -123,6 +127,19 @@ func TestWhatWasSeenLastStaysWhenLibvirtIsAway(t *testing.T) {
 	again := Report(got, s.facts)
 	if last := again.Events[len(again.Events)-1]; last.Reason != "LibvirtRecovered" || len(again.Events) != len(got.Events)+1 {
 		t.Errorf("the last event is %+v", last)
+	}
+}
+
+// TestDesiredIsWhatIsWanted: of a machine that was rolled back, not what it was rolled back to.
+func TestDesiredIsWhatIsWanted(t *testing.T) {
+	s := newScene(t)
+	s.converge(web("1Gi", "") + runState("Running"))
+	f := s.facts
+	rejected := *f.Assessments[0].Instance
+	rejected.Revision = "rejected"
+	f.Assessments[0].Rejected = &rejected
+	if got := Report(s.latest, f).Instances[0].Status.Revision; got.Desired != "rejected" || got.NextStart == "rejected" {
+		t.Errorf("revisions = %+v", got)
 	}
 }
 

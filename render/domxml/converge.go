@@ -213,7 +213,7 @@ func (c *converger) children(s, old, now site, shown, name string, next *Element
 		inHave, before, lost = match(path, haves, wants, wases)
 	}
 	claimed, stays := make(map[*Element]bool, len(haves)), make(map[*Element]bool, len(wases))
-	for _, w := range wants {
+	for n, w := range wants {
 		here, o, h := join(shown, name)+label(path, w), before[w], inHave[w]
 		claimed[h], stays[o] = true, true
 		sw, so := c.site(path, w, s.e), c.old(path, o, old.e)
@@ -235,7 +235,7 @@ func (c *converger) children(s, old, now site, shown, name string, next *Element
 			overruled := now.e != nil && c.there(path, w, now.e).isDropped("")
 			c.device(path, here, nil, w, func() *Element {
 				c.tell(!c.literal && (overruled || o != nil && so.isEmpty() && equal(path, o, w)), here, "", summary(w))
-				return next.insert(w.Clone())
+				return next.insertBefore(w.Clone(), following(path, wants[n+1:], inHave))
 			})
 		}
 	}
@@ -254,6 +254,17 @@ func (c *converger) children(s, old, now site, shown, name string, next *Element
 			})
 		}
 	}
+}
+
+// following is what is there of the next declared device that is: one that is new, or comes back, goes before it, so that
+// the same declaration gives the same order.
+func following(path string, wants []*Element, inHave pairing) *Element {
+	for _, w := range wants {
+		if h := inHave[w]; h != nil && isDevice(path) {
+			return h
+		}
+	}
+	return nil
 }
 
 func first(list []*Element) *Element {

@@ -116,6 +116,15 @@ func (e *Element) insert(c *Element) *Element {
 	return e.Append(c)
 }
 
+// insertBefore puts a child before another one; as insert does when that is nil.
+func (e *Element) insertBefore(c, other *Element) *Element {
+	if i := slices.Index(e.Children, other); i >= 0 {
+		e.Children = slices.Insert(e.Children, i, c)
+		return c
+	}
+	return e.insert(c)
+}
+
 // Clone returns a deep copy.
 func (e *Element) Clone() *Element {
 	if e == nil {

@@ -55,6 +55,8 @@ type GroupSpec struct {
 	State PowerState `json:"state,omitempty"`
 	// Run is raised to restart all members.
 	Run int64 `json:"run,omitempty"`
+	// Revision pins the members' config to a commit, as that of a RunState does.
+	Revision string `json:"revision,omitempty"`
 	// MaxUnavailable is how many members of a host are restarted at once; 1 when it is left out.
 	MaxUnavailable *int32 `json:"maxUnavailable,omitempty"`
 	// MoveVolumes is "Recreate" to let members that move begin with empty volumes.

@@ -34,6 +34,7 @@ func (g *Group) check(c *checker) {
 		c.label("spec.config", g.Spec.Config)
 	}
 	c.replicas("spec.replicas", g.Spec.Replicas)
+	c.commit("spec.revision", g.Spec.Revision)
 	switch {
 	case len(g.Spec.Hosts) > 0 && g.Spec.HostSelector != nil:
 		c.add("spec.hostSelector", "cannot be said together with hosts; take one out")

@@ -62,6 +62,8 @@ func patterns() map[owned]pattern {
 		{reflect.TypeFor[HostDevice](), "instance"}:         label,
 		{reflect.TypeFor[RunStateSpec](), "config"}:         label,
 		{reflect.TypeFor[RunStateSpec](), "host"}:           {value: hostPattern},
+		{reflect.TypeFor[RunStateSpec](), "revision"}:       {value: commitForm.String()},
+		{reflect.TypeFor[GroupSpec](), "revision"}:          {value: commitForm.String()},
 		{reflect.TypeFor[kubevirt.Disk](), "name"}:          label,
 		{reflect.TypeFor[kubevirt.Disk](), "serial"}:        {value: serialForm.String()},
 		{reflect.TypeFor[kubevirt.Firmware](), "uuid"}:      {value: uuidForm.String()},
@@ -98,12 +100,13 @@ func ranges() map[owned][2]int64 {
 // exclusives are the fields of which an object says one at most.
 func exclusives() map[reflect.Type][][]string {
 	sets := map[reflect.Type][][]string{
-		reflect.TypeFor[RunStateSpec](): {{"host", "placement"}},
-		reflect.TypeFor[GroupSpec]():    {{"hosts", "hostSelector"}},
-		reflect.TypeFor[HostDevice]():   {{"pci", "usb", "mdev"}},
-		reflect.TypeFor[InstanceSpec](): {{"domainXML", "domainXMLFrom"}},
-		reflect.TypeFor[Image]():        {{"path", "container"}},
-		reflect.TypeFor[CloudInit]():    {{"userData", "userDataBase64"}, {"networkData", "networkDataBase64"}},
+		reflect.TypeFor[RunStateSpec]():   {{"host", "placement"}},
+		reflect.TypeFor[GroupSpec]():      {{"hosts", "hostSelector"}},
+		reflect.TypeFor[HostDevice]():     {{"pci", "usb", "mdev"}},
+		reflect.TypeFor[InstanceSpec]():   {{"domainXML", "domainXMLFrom"}},
+		reflect.TypeFor[kubevirt.Probe](): {{"exec", "guestAgentPing", "httpGet", "tcpSocket"}},
+		reflect.TypeFor[Image]():          {{"path", "container"}},
+		reflect.TypeFor[CloudInit]():      {{"userData", "userDataBase64"}, {"networkData", "networkDataBase64"}},
 	}
 	for _, t := range []reflect.Type{
 		reflect.TypeFor[NetworkSource](), reflect.TypeFor[VolumeSource](), reflect.TypeFor[kubevirt.DiskDevice](),
@@ -130,10 +133,11 @@ func needed() map[reflect.Type][][]string {
 
 // fieldDefaults are what leaving out a field means, where that does not depend on anything else.
 func fieldDefaults() map[owned]any {
-	config, cpu := reflect.TypeFor[ConfigSpec](), reflect.TypeFor[kubevirt.CPU]()
+	config, cpu, probe := reflect.TypeFor[ConfigSpec](), reflect.TypeFor[kubevirt.CPU](), reflect.TypeFor[kubevirt.Probe]()
 	return map[owned]any{
 		{config, "restartPolicy"}:                                          string(RestartAlways),
 		{config, "rollout"}:                                                string(RolloutStage),
+		{config, "rollback"}:                                               string(RollbackNever),
 		{config, "deletionPolicy"}:                                         string(DeletionRetain),
 		{reflect.TypeFor[RunStateSpec](), "state"}:                         string(StateRunning),
 		{reflect.TypeFor[RunStateSpec](), "run"}:                           1,
@@ -143,6 +147,10 @@ func fieldDefaults() map[owned]any {
 		{reflect.TypeFor[GroupSpec](), "maxUnavailable"}:                   1,
 		{reflect.TypeFor[StorageClass](), "pool"}:                          "default",
 		{reflect.TypeFor[StorageClass](), "format"}:                        "qcow2",
+		{probe, "timeoutSeconds"}:                                          1,
+		{probe, "periodSeconds"}:                                           10,
+		{probe, "successThreshold"}:                                        1,
+		{probe, "failureThreshold"}:                                        3,
 		{cpu, "sockets"}:                                                   1,
 		{cpu, "cores"}:                                                     1,
 		{cpu, "threads"}:                                                   1,

@@ -18,6 +18,14 @@ func Public(spec InstanceSpec) InstanceSpec {
 		spec.Volumes[i].CloudInitNoCloud = v.CloudInitNoCloud.public()
 		spec.Volumes[i].CloudInitConfigDrive = v.CloudInitConfigDrive.public()
 	}
+	if p := spec.ReadinessProbe; p != nil && p.HTTPGet != nil {
+		probe, get := *p, *p.HTTPGet
+		get.HTTPHeaders = slices.Clone(get.HTTPHeaders)
+		for i, h := range get.HTTPHeaders {
+			get.HTTPHeaders[i].Value = digest(h.Value) // it may be an Authorization
+		}
+		probe.HTTPGet, spec.ReadinessProbe = &get, &probe
+	}
 	spec.DomainXML = passwords.ReplaceAllStringFunc(spec.DomainXML, func(attribute string) string {
 		m := passwords.FindStringSubmatch(attribute)
 		quote := m[2][:1]

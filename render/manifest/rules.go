@@ -3,6 +3,7 @@ package manifest
 import (
 	"reflect"
 
+	corev1 "k8s.io/api/core/v1"
 	kubevirt "kubevirt.io/api/core/v1"
 	instancetype "kubevirt.io/api/instancetype/v1beta1"
 )
@@ -19,6 +20,7 @@ func typeEnums() map[reflect.Type]*enum {
 		reflect.TypeFor[RestartPolicy]():  {values: []string{"Always", "OnFailure", "Never"}},
 		reflect.TypeFor[Rollout]():        {values: []string{"Stage", "Live", "Restart"}},
 		reflect.TypeFor[DeletionPolicy](): {values: []string{"Retain", "Delete"}},
+		reflect.TypeFor[Rollback]():       {values: []string{"Never", "OnFailure"}},
 		reflect.TypeFor[PowerState]():     {values: []string{"Running", "Stopped", "Paused", "Manual"}},
 		// KubeVirt's documentation of DiskTarget and of Disk.
 		reflect.TypeFor[kubevirt.DiskBus]():     {values: []string{"virtio", "sata", "scsi", "usb"}},
@@ -63,9 +65,10 @@ func fieldEnums() map[owned]*enum {
 			"virtio", "e1000", "e1000e", "igb", "ne2k_pci", "pcnet", "rtl8139"}},
 		{reflect.TypeFor[InstanceSpec](), "architecture"}: {values: []string{"amd64"}, later: []string{"arm64", "s390x", "ppc64le"}},
 		// libvirt's policies of a CPU's features; KubeVirt's documentation has the same.
-		{reflect.TypeFor[kubevirt.CPUFeature](), "policy"}: {values: []string{"force", "require", "optional", "disable", "forbid"}},
-		{reflect.TypeFor[kubevirt.SoundDevice](), "model"}: {values: []string{"ich9", "ac97"}},
-		{reflect.TypeFor[kubevirt.VideoDevice](), "type"}:  {values: []string{"virtio", "vga", "bochs", "cirrus", "ramfb"}},
+		{reflect.TypeFor[kubevirt.CPUFeature](), "policy"}:  {values: []string{"force", "require", "optional", "disable", "forbid"}},
+		{reflect.TypeFor[corev1.HTTPGetAction](), "scheme"}: {values: []string{"HTTP", "HTTPS"}},
+		{reflect.TypeFor[kubevirt.SoundDevice](), "model"}:  {values: []string{"ich9", "ac97"}},
+		{reflect.TypeFor[kubevirt.VideoDevice](), "type"}:   {values: []string{"virtio", "vga", "bochs", "cirrus", "ramfb"}},
 	}
 }
 
@@ -74,6 +77,11 @@ func minimums() map[owned]int64 {
 	return map[owned]int64{
 		{reflect.TypeFor[RunStateSpec](), "run"}:                                   1,
 		{reflect.TypeFor[GroupSpec](), "run"}:                                      1,
+		{reflect.TypeFor[kubevirt.Probe](), "initialDelaySeconds"}:                 0,
+		{reflect.TypeFor[kubevirt.Probe](), "timeoutSeconds"}:                      1,
+		{reflect.TypeFor[kubevirt.Probe](), "periodSeconds"}:                       1,
+		{reflect.TypeFor[kubevirt.Probe](), "successThreshold"}:                    1,
+		{reflect.TypeFor[kubevirt.Probe](), "failureThreshold"}:                    1,
 		{reflect.TypeFor[kubevirt.CPU](), "cores"}:                                 1,
 		{reflect.TypeFor[kubevirt.CPU](), "sockets"}:                               1,
 		{reflect.TypeFor[kubevirt.CPU](), "threads"}:                               1,
@@ -105,7 +113,6 @@ func refusals() map[owned]string {
 		{reflect.TypeFor[Group](), "status"}:                   status,
 		{reflect.TypeFor[Host](), "status"}:                    status,
 		{reflect.TypeFor[Flavour](), "status"}:                 status,
-		{reflect.TypeFor[RunStateSpec](), "revision"}:          notYet,
 		{reflect.TypeFor[Image](), "url"}:                      notYet + "; fetch the image to the host and say its path",
 		{reflect.TypeFor[Image](), "sha256"}:                   notYet,
 		{reflect.TypeFor[CloudInit](), "secretRef"}:            notYet + "; say userData",

@@ -79,6 +79,9 @@ type ConfigSpec struct {
 	// Rollout says what a change does to a running instance: wait for its next start (Stage), be applied to the running
 	// machine as far as libvirt can (Live), or that, and a restart for the rest (Restart).
 	Rollout Rollout `json:"rollout,omitempty"`
+	// Rollback says what becomes of a machine that is not ready in time after a restart on a new revision: OnFailure takes
+	// it back to the revision that it last ran well on, until a revision comes that changes it again.
+	Rollback Rollback `json:"rollback,omitempty"`
 	// DeletionPolicy says what becomes of the volumes once the config is gone.
 	DeletionPolicy DeletionPolicy `json:"deletionPolicy,omitempty"`
 	// Template is what instances are made from.
@@ -141,6 +144,9 @@ type RunStateSpec struct {
 	Run int64 `json:"run,omitempty"`
 	// Adopt lets the agent take over a domain of this name that it did not define.
 	Adopt bool `json:"adopt,omitempty"`
+	// Revision pins the config to a commit of the branch, by its hash or the first seven digits of it or more: the config,
+	// its flavour, presets, instancetype and preference are those of that commit. The newest are taken when it is empty.
+	Revision string `json:"revision,omitempty"`
 	// MoveVolumes is "Recreate" to let a changed host begin with empty volumes.
 	MoveVolumes string `json:"moveVolumes,omitempty"`
 	// Attach is temporary devices: plugged into the run that goes on, unplugged when they are taken out here, gone at the
@@ -184,6 +190,15 @@ const (
 	RolloutStage   Rollout = "Stage"   // the default
 	RolloutLive    Rollout = "Live"    // what can be is applied to the running machine, the rest waits
 	RolloutRestart Rollout = "Restart" // what can be is applied to the running machine; for the rest it is restarted
+)
+
+// Rollback says what becomes of a machine that is not ready in time after a restart on a new revision.
+type Rollback string
+
+// The rollbacks.
+const (
+	RollbackNever     Rollback = "Never"     // the default: it stays as it is
+	RollbackOnFailure Rollback = "OnFailure" // it goes back to the revision that it last ran well on
 )
 
 // DeletionPolicy says what becomes of the volumes once the config is gone.

@@ -8,7 +8,7 @@ func Ignored() map[string]string {
 	const (
 		placed = "has no effect: the host is chosen by the RunState"
 		dns    = "has no effect: a guest's name servers come from its network, or from the network data of cloudInitNoCloud"
-		probe  = "has no effect: nothing asks the guest whether it is well"
+		probe  = "has no effect: nothing restarts a guest that is not well; a watchdog in domain.devices does"
 		tag    = "has no effect: only a Kubernetes cluster's cloud-init metadata has tags"
 		pull   = "has no effect: an image is pulled once, with what the host's docker configuration has for its registry"
 	)
@@ -25,7 +25,6 @@ func Ignored() map[string]string {
 		"dnsConfig":                 dns,
 		"dnsPolicy":                 dns,
 		"livenessProbe":             probe,
-		"readinessProbe":            probe,
 		"domain.resources.overcommitGuestOverhead":             "has no effect: a host keeps no account of what QEMU itself needs",
 		"domain.devices.disks[].tag":                           tag,
 		"domain.devices.gpus[].tag":                            tag,

@@ -37,6 +37,7 @@ func (r *RunState) check(ch *checker) {
 	if r.Spec.Config != "" {
 		ch.label("spec.config", r.Spec.Config)
 	}
+	ch.commit("spec.revision", r.Spec.Revision)
 	switch {
 	case r.Spec.Placement != nil && r.Spec.Host != "":
 		ch.add("spec.placement", "cannot be said together with host; take one out")

@@ -11,4 +11,5 @@ func (c *specChecker) check(spec *InstanceSpec) {
 	c.devices(&spec.Domain.Devices)
 	c.networks(spec.Networks)
 	c.volumes(spec.Volumes)
+	c.probe("readinessProbe", spec.ReadinessProbe)
 }

@@ -62,7 +62,12 @@ func fromElement(e *domxml.Element) (*Metadata, error) {
 			m.Revision, m.Digest = c.Attr("revision"), c.Attr("digest")
 		case "run":
 			m.Run, m.UID = number(c.Attr("number")), c.Attr("uid")
-			m.Outcome, m.Paused, m.Drift = Outcome(c.Attr("outcome")), c.Attr("paused") == "yes", c.Attr("drift")
+			m.Outcome, m.Paused = Outcome(c.Attr("outcome")), c.Attr("paused") == "yes"
+			m.Started, m.Drift = c.Attr("started"), c.Attr("drift")
+		case "good":
+			m.Good = Version{c.Attr("revision"), c.Attr("digest")}
+		case "failed":
+			m.Failed = Failure{Version{c.Attr("revision"), c.Attr("digest")}, c.Attr("reason")}
 		case "removal":
 			m.DeletionPolicy, m.GraceSeconds = c.Attr("deletionPolicy"), number(c.Attr("graceSeconds"))
 		case "volume":
@@ -112,7 +117,13 @@ func (m *Metadata) Element() *domxml.Element {
 		return ""
 	}
 	add("config", "name", m.Config, "flavour", m.Flavour, "revision", m.Revision, "digest", m.Digest)
-	add("run", "number", number(m.Run), "uid", m.UID, "outcome", string(m.Outcome), "paused", yes(m.Paused), "drift", m.Drift)
+	add("run", "number", number(m.Run), "uid", m.UID, "outcome", string(m.Outcome), "paused", yes(m.Paused), "started", m.Started, "drift", m.Drift)
+	if m.Good != (Version{}) {
+		add("good", "revision", m.Good.Revision, "digest", m.Good.Digest)
+	}
+	if m.Failed != (Failure{}) {
+		add("failed", "revision", m.Failed.Revision, "digest", m.Failed.Digest, "reason", m.Failed.Reason)
+	}
 	add("removal", "deletionPolicy", m.DeletionPolicy, "graceSeconds", number(m.GraceSeconds))
 	for _, v := range m.Volumes {
 		add("volume", "name", v.Name, "pool", v.Pool, "file", v.File, "size", number(v.Size), "keep", yes(v.Keep))

@@ -33,9 +33,16 @@ type Metadata struct {
 	UID     string // the instance's: one for each run
 	Outcome Outcome
 	Paused  bool // gitvirt paused it, not a person
+	// Started is the digest that the run was started from; kept only for a machine that can be rolled back.
+	Started string
 	// Drift is a digest of the hand-made changes that the run was restarted for, so that what is there again is not
 	// restarted for once more.
 	Drift string
+
+	// Good is what the machine last ran well on; empty for one that is not rolled back. Failed is what it did not run well
+	// on: it is not tried again until the documents say something else.
+	Good   Version
+	Failed Failure
 
 	DeletionPolicy string // Retain or Delete; kept here for when the config is gone
 	GraceSeconds   int64  // how long a stop waits; kept here for when the config is gone
@@ -48,6 +55,18 @@ type Metadata struct {
 	// Applied is the rendered XML that this definition was made from, gzip and base64: with it, what was taken out of
 	// a document can be told from what was never in it.
 	Applied string
+}
+
+// Version is what was rendered, and from which commit.
+type Version struct {
+	Revision string
+	Digest   string
+}
+
+// Failure is a version that did not become ready, and why.
+type Failure struct {
+	Version
+	Reason string
 }
 
 // Volume is a storage volume that gitvirt made for the domain.

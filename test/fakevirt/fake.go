@@ -26,6 +26,7 @@ type Libvirt struct {
 	lastID  int32
 	wake    chan struct{}
 	deaf    map[string]bool
+	broken  map[string]string
 	clings  map[string]bool
 	writes  int
 }
@@ -41,7 +42,7 @@ type domain struct {
 // New returns one without domains.
 func New() *Libvirt {
 	return &Libvirt{domains: map[string]*domain{}, volumes: map[string]render.Volume{}, fetched: map[string]string{},
-		wake: make(chan struct{}, 1), deaf: map[string]bool{}, clings: map[string]bool{}}
+		wake: make(chan struct{}, 1), deaf: map[string]bool{}, broken: map[string]string{}, clings: map[string]bool{}}
 }
 
 // Wake never receives: tests make their passes themselves.
@@ -145,6 +146,9 @@ func (l *Libvirt) step(s plan.Step) error {
 	case plan.OpAutostart:
 		d.autostart = s.On
 	case plan.OpStart:
+		if why := l.broken[s.Domain]; why != "" {
+			return errors.New(why)
+		}
 		return l.start(d, s.Paused)
 	case plan.OpShutdown:
 		if d != nil && d.state == plan.DomainRunning && !l.deaf[s.Domain] {
@@ -273,6 +277,13 @@ func (l *Libvirt) Deafen(name string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.deaf[name] = true
+}
+
+// RefuseStarts makes the starts of a domain fail with a message; they go well again when it is empty.
+func (l *Libvirt) RefuseStarts(name, message string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.broken[name] = message
 }
 
 // Edit changes a domain's inactive XML, as a person with virsh would.
