@@ -35,7 +35,7 @@ func (c *converger) settleMemory() {
 		return
 	}
 	kept, n := memory.of(current), atMost(memory.of(want), total)
-	if kept != nil && atMost(kept, total).Cmp(n) == 0 {
+	if kept != nil && (kept.Cmp(n) == 0 || kept.Cmp(memory.of(want)) == 0) {
 		return
 	}
 	// It follows from the memory when the same was said before, and was cut to what there was then.
@@ -43,6 +43,9 @@ func (c *converger) settleMemory() {
 	follows := kept != nil && all != nil && said != nil && sameText("currentMemory", want, said) && kept.Cmp(atMost(memory.of(want), all)) == 0
 	c.tell(follows, "currentMemory", amountText(current), amountText(want))
 	current.Text, current.Attrs = want.Text, want.Clone().Attrs
+	if memory.of(want).Cmp(n) != 0 {
+		setMemory(current, n)
+	}
 }
 
 // atMost is an amount that is neither none nor more than there is.
