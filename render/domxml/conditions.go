@@ -37,9 +37,12 @@ func virtioNIC(s site) bool {
 	}
 	model := s.parent.Child("model").Attr("type")
 	if model == "" {
+		if s.now == nil {
+			return true
+		}
 		model = s.now.Child("model").Attr("type")
 	}
-	return model == "" || has(virtioModels, strings.ToLower(model))
+	return has(virtioModels, strings.ToLower(model))
 }
 
 // readOnly says whether a disk is, said or not: libvirt then takes no snapshots of it.

@@ -54,7 +54,7 @@ var flags = []string{
 // containers at the top and among the features are the only elements there that say nothing when they are empty: what is not known might.
 var containers = []string{
 	"features", "features/hyperv", "features/kvm", "features/xen", "features/tcg", "memtune", "cputune", "blkiotune", "numatune", "memoryBacking", "iothreadids", "metadata", "pm", "perf", "cpu",
-	"devices", "os", "clock", "resource", "sysinfo", "vcpus", "idmap", "keywrap", "qemu:commandline", "qemu:capabilities",
+	"devices", "os", "clock", "resource", "sysinfo", "vcpus", "idmap", "keywrap", "qemu:commandline", "qemu:capabilities", "qemu:override",
 }
 
 // isHollow says whether an element means nothing when nothing is in it.
