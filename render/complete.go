@@ -135,6 +135,7 @@ func Complete(in Input, o Options) (*Instance, []manifest.Problem) {
 		Group: in.Group, MoveVolumes: r.Spec.MoveVolumes, Adopt: r.Spec.Adopt,
 		Rollback: c.Spec.Rollback, Progress: patience,
 		GraceSeconds: *spec.TerminationGracePeriodSeconds, Spec: *spec, UUIDSaid: states,
+		Source: fmt.Sprintf("%s:%d", c.At.File, c.At.Line),
 	}
 	for _, p := range in.Presets {
 		i.Presets = append(i.Presets, p.Metadata.Name)

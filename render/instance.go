@@ -12,6 +12,7 @@ type Instance struct {
 	Name           string // the domain's name too
 	UUID           string
 	Config         string // the config's name
+	Source         string // where the config stands: file:line
 	Flavour        string
 	Presets        []string // that apply, in order
 	Group          *Group   // nil for a machine of its own

@@ -153,7 +153,7 @@ func (a *Assessment) compareInactive(memo *Memo, want, live *domxml.Element, m m
 	case m.Digest != i.Digest:
 		def.reason, def.message = "Edited", "its definition changed"
 	case len(changes) > 0:
-		def.reason, def.message = "Drift", "it was changed by hand: what is declared is put back"
+		def.reason, def.message = "Drift", fmt.Sprintf("somebody changed it by hand: what the config %s (%s) says is put back", i.Config, i.Source)
 	default:
 		return def, have, nil
 	}

@@ -181,7 +181,7 @@ func (a *Assessment) follow(t todo, mem Memory) {
 		case b.Temporary:
 			reason, message = "Attach", "its RunState says which devices this run has beside its definition"
 		case live != nil && live.Digest == a.Instance.Digest:
-			reason, message = "Drift", "the running machine was changed by hand: what is declared is put back"
+			reason, message = "Drift", fmt.Sprintf("somebody changed the running machine by hand: what the config %s (%s) says is put back", a.Instance.Config, a.Instance.Source)
 		}
 		a.act(EffectLive, reason, message, b.Changes, b.Steps...)
 		a.Actions[len(a.Actions)-1].Try = b.Try
