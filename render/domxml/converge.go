@@ -1,8 +1,7 @@
 package domxml
 
 import (
-	"crypto/sha256"
-	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -18,11 +17,29 @@ type Change struct {
 // (what was declared before; nil for nothing) says and want no longer says, which is removed. It returns a new tree
 // and the changes, none when want is what have says already. Addresses, MACs, UUID and machine type are never removed
 // for not being declared any more: a machine keeps them.
+//
+// What libvirt makes of a declaration is no change: another form of a value, a default that it leaves out, what the rest of
+// the declaration overrules, what belongs to a run.
 func Converge(have, want, was *Element) (*Element, []Change) {
-	c := &converger{}
-	next := have.Clone()
-	c.element("", "", next, want, was)
-	return next, c.changes
+	c := converge(have, want, was, false)
+	return c.next, c.told()
+}
+
+func converge(have, want, was *Element, apart bool) *converger {
+	want, was = qualify(want), qualify(was)
+	c := &converger{want: want, was: was, have: have, next: have.Clone(), apart: apart}
+	c.element(c.site("", want, nil), c.old("", was, nil), c.there("", have, nil), "", c.next)
+	c.settleMemory()
+	c.settleConsole()
+	return c
+}
+
+// told are the changes. Consequences are told when there is nothing that they follow from, so that it is not declared.
+func (c *converger) told() []Change {
+	if len(c.changes) == 0 {
+		return c.consequences
+	}
+	return c.changes
 }
 
 // Compare is Converge's changes alone.
@@ -33,112 +50,215 @@ func Compare(want, have, was *Element) []Change {
 
 // Merge is base with over's words over it, element by element.
 func Merge(base, over *Element) *Element {
-	next, _ := Converge(base, over, nil)
-	return next
+	c := &converger{want: over, next: base.Clone(), literal: true}
+	c.element(c.site("", over, nil), site{}, site{}, "", c.next)
+	return c.next
 }
 
-type converger struct{ changes []Change }
+type converger struct {
+	want, was, have, next *Element
+	// literal takes every word as it stands, for what is not a whole domain.
+	literal bool
+	// probe is to count the changes only.
+	probe   bool
+	changes []Change
+	// consequences are differences that nobody declared: they follow from another one, which overrules or overruled them.
+	consequences []Change
+	// apart has the devices' changes kept track of.
+	apart   bool
+	devices []deviceSpan
+}
+
+// site is a place in what is declared.
+func (c *converger) site(path string, e, parent *Element) site {
+	return site{path: path, e: e, parent: parent, root: c.want, have: c.have}
+}
+
+// old is a place in what was declared.
+func (c *converger) old(path string, e, parent *Element) site {
+	return site{path: path, e: e, parent: parent, root: c.was, have: c.have}
+}
+
+// there is a place in what there is.
+func (c *converger) there(path string, e, parent *Element) site {
+	return site{path: path, e: e, parent: parent, root: c.have, have: c.have}
+}
 
 func (c *converger) note(path, from, to string) {
+	c.tell(false, path, from, to)
+}
+
+// tell notes a change, apart when it is a consequence.
+func (c *converger) tell(consequence bool, path, from, to string) {
 	if from == "" && to == "" {
 		from, to = "absent", "present"
+	}
+	if consequence {
+		c.consequences = append(c.consequences, Change{path, from, to})
+		return
 	}
 	c.changes = append(c.changes, Change{path, from, to})
 }
 
-// pinned are things that a machine keeps when nobody declares them any more.
-var pinned = map[string]bool{
-	"name": true, "uuid": true, "os/type": true, "@type": true, "os/type@machine": true, "os/type@arch": true,
-	"vcpu": true, "memory": true, "os": true, "metadata": true, "devices/disk/target@dev": true,
-}
-
-func isPinned(path string) bool {
-	if pinned[path] {
-		return true
+// element converges one element and what is below it. now is the place in what there is, next the element as it becomes; shown
+// is the path for people.
+func (c *converger) element(s, old, now site, shown string, next *Element) {
+	if isDevice(s.path) {
+		c.kind(next, s.e)
 	}
-	name := path[strings.LastIndexByte(path, '/')+1:]
-	return strings.HasPrefix(path, "devices/") && (name == "address" || name == "mac" || name == "alias")
-}
-
-// element converges one element and what is below it. path is for the rules, shown for people.
-func (c *converger) element(path, shown string, have, want, was *Element) {
-	if isDevice(path) {
-		c.kind(have, want)
+	for _, a := range s.e.Attrs {
+		c.attr(s, old, now, shown, next, a)
 	}
-	for _, a := range want.Attrs {
-		v, ok := have.lookup(a.Name)
-		if ok && sameAttr(path, a.Name, a.Value, v) || isAmount(want) && a.Name == "unit" {
-			continue
-		}
-		c.note(shown+"@"+a.Name, secret(a.Name, v), secret(a.Name, a.Value))
-		have.SetAttr(a.Name, a.Value)
-	}
-	if want.Text != "" && !sameText(path, want, have) {
-		c.note(shown, amount(have), amount(want))
-		have.Text = want.Text
-		have.RemoveAttr("unit")
-		if u, ok := want.lookup("unit"); ok {
-			have.SetAttr("unit", u)
+	if s.e.Text != "" && !sameText(s.path, s.e, next) && (c.literal || !c.defers(s.path)) {
+		c.note(shown, amountText(next), amountText(s.e))
+		next.Text = s.e.Text
+		next.RemoveAttr("unit")
+		if u, ok := s.e.lookup("unit"); ok {
+			next.SetAttr("unit", u)
 		}
 	}
-	if was != nil {
-		c.dropAttrs(path, shown, have, want, was)
+	if old.e != nil {
+		c.dropAttrs(s, old, shown, next)
 	}
-	for _, name := range childNames(want, was) {
-		c.children(join(path, name), shown, name, have, want, was)
+	for _, name := range childNames(s.e, old.e) {
+		c.children(s, old, now, shown, name, next)
 	}
 }
 
-func (c *converger) dropAttrs(path, shown string, have, want, was *Element) {
-	for _, a := range was.Attrs {
-		_, said := want.lookup(a.Name)
-		v, there := have.lookup(a.Name)
-		if said || !there || isPinned(path+"@"+a.Name) || isAmount(was) && a.Name == "unit" {
+// attr converges one attribute.
+func (c *converger) attr(s, old, now site, shown string, next *Element, a Attr) {
+	v, there := next.lookup(a.Name)
+	amount, isAmount := amountOf(s.path, s.e)
+	switch {
+	case isNamespace(a.Name):
+		if !there {
+			next.SetAttr(a.Name, a.Value) // it is how the names are written, and says nothing of the domain
+		}
+		return
+	case isAmount && a.Name == amount.unit:
+		return // it goes with the number
+	case amount.value == a.Name && isAmount:
+		if there && amount.same(s.e, next) {
+			return
+		}
+		next.RemoveAttr(amount.unit)
+		if u, ok := s.e.lookup(amount.unit); ok {
+			next.SetAttr(amount.unit, u)
+		}
+	case there && a.Value == v:
+		return
+	case c.literal:
+	case there && s.sameAttr(a.Name, next, a.Value, v), !there && s.isImplied(a.Name, a.Value, next):
+		return
+	case s.isDropped(a.Name):
+		if before, said := old.e.lookup(a.Name); there && said && before == v && before != a.Value && !old.isDropped(a.Name) {
+			c.note(shown+"@"+a.Name, secret(a.Name, v), "") // what was said is no longer
+			next.RemoveAttr(a.Name)
+		}
+		return
+	}
+	c.tell(!c.literal && (!isAmount || a.Name != amount.value) && s.follows(old, now, a.Name, next, v), shown+"@"+a.Name, secret(a.Name, v), secret(a.Name, a.Value))
+	next.SetAttr(a.Name, a.Value)
+}
+
+// dropAttrs removes the attributes that were declared and no longer are.
+func (c *converger) dropAttrs(s, old site, shown string, next *Element) {
+	amount, isAmount := amountOf(old.path, old.e)
+	for _, a := range old.e.Attrs {
+		_, said := s.e.lookup(a.Name)
+		v, there := next.lookup(a.Name)
+		if said || !there || isPinned(s.path+"@"+a.Name) || isNamespace(a.Name) || isAmount && a.Name == amount.unit || old.isDropped(a.Name) {
 			continue
 		}
 		c.note(shown+"@"+a.Name, secret(a.Name, v), "")
-		have.RemoveAttr(a.Name)
+		next.RemoveAttr(a.Name)
 	}
 }
 
 // children converges the children of one name.
-func (c *converger) children(path, shown, name string, have, want, was *Element) {
-	haves, wants, wases := named(have, name), named(want, name), named(was, name)
+func (c *converger) children(s, old, now site, shown, name string, next *Element) {
+	path, haves, originals := join(s.path, name), named(next, name), named(now.e, name)
+	wants, wases := named(s.e, name), named(old.e, name)
 	if identityOf(path).whole {
-		c.list(path, join(shown, name), have, haves, wants, wases)
+		c.list(path, join(shown, name), next, haves, c.kept(s, path, wants), wases)
 		return
 	}
-	inHave, before := pair(path, wants, haves), pair(path, wants, wases)
-	stays := make(map[*Element]bool, len(wants)) // of wases
+	if len(wases) <= 1 && single(path, wants, haves) {
+		// Most are such: there is but one of them, on each side.
+		o, original := first(wases), site{}
+		if len(originals) == 1 {
+			original = c.there(path, originals[0], now.e)
+		}
+		sw, so := c.site(path, wants[0], s.e), c.old(path, o, old.e)
+		sw.now, so.now = now.e, now.e
+		if c.literal || !sw.isDropped("") {
+			c.element(sw, so, original, join(shown, name), haves[0])
+			return
+		}
+	}
+	if s.path == "metadata" {
+		wants = c.kept(s, path, wants)
+		wases = slices.DeleteFunc(wases, func(o *Element) bool { return c.old(path, o, old.e).isDropped("") })
+	}
+	original := func(h *Element) site {
+		if len(originals) != len(haves) {
+			return site{}
+		}
+		return c.there(path, originals[slices.Index(haves, h)], now.e)
+	}
+	var inHave, before, lost pairing
+	if c.probe {
+		inHave = inOrder(path, wants, haves)
+	} else {
+		inHave, before, lost = match(path, haves, wants, wases)
+	}
+	claimed, stays := make(map[*Element]bool, len(haves)), make(map[*Element]bool, len(wases))
 	for n, w := range wants {
-		here := join(shown, name) + label(path, w)
-		if old := before[w]; old != nil {
-			stays[old] = true
+		here, o, h := join(shown, name)+label(path, w), before[w], inHave[w]
+		claimed[h], stays[o] = true, true
+		sw, so := c.site(path, w, s.e), c.old(path, o, old.e)
+		sw.now, so.now = now.e, now.e
+		switch {
+		case !c.literal && sw.isDropped(""):
+			if h != nil && o != nil && !so.isDropped("") && !isPinned(path) {
+				// Something else that is declared overrules it now.
+				c.device(path, here, original(h).e, nil, func() *Element {
+					c.tell(equal(path, o, w), here, summary(h), "")
+					next.Remove(h)
+					return nil
+				})
+			}
+		case h != nil:
+			now := original(h)
+			c.device(path, here, now.e, w, func() *Element { c.element(sw, so, now, here, h); return h })
+		case c.literal || !sw.isEmpty():
+			overruled := now.e != nil && c.there(path, w, now.e).isDropped("")
+			c.device(path, here, nil, w, func() *Element {
+				c.tell(!c.literal && (overruled || o != nil && so.isEmpty() && equal(path, o, w)), here, "", summary(w))
+				return next.insertBefore(w.Clone(), following(path, wants[n+1:], inHave))
+			})
 		}
-		if h := inHave[w]; h != nil {
-			c.element(path, here, h, w, before[w])
-			continue
-		}
-		c.note(here, "", summary(w))
-		have.insertBefore(w.Clone(), following(path, wants[n+1:], inHave))
 	}
-	gone := make([]*Element, 0, len(wases))
-	for _, old := range wases {
-		if !stays[old] {
-			gone = append(gone, old)
-		}
-	}
-	inHave = pair(path, gone, haves)
-	for _, old := range gone {
-		if h := inHave[old]; h != nil && !claimed(h, wants, path, haves) {
-			c.strip(path, join(shown, name)+label(path, old), have, h, old)
+	gone := slices.DeleteFunc(slices.Clone(wases), func(o *Element) bool {
+		h := lost[o] // what is wanted now may be found elsewhere
+		return stays[o] && (h == nil || claimed[h]) || c.old(path, o, old.e).isDropped("")
+	})
+	left := slices.DeleteFunc(slices.Clone(haves), func(h *Element) bool { return claimed[h] })
+	there := pair(path, gone, left)
+	for _, o := range gone {
+		if h := there[o]; h != nil {
+			here := join(shown, name) + label(path, o)
+			c.device(path, here, original(h).e, nil, func() *Element {
+				c.strip(c.site(path, nil, s.e), c.old(path, o, old.e), here, next, h)
+				return nil
+			})
 		}
 	}
 }
 
 // following is what is there of the next declared device that is: one that is new, or comes back, goes before it, so that
 // the same declaration gives the same order.
-func following(path string, wants []*Element, inHave map[*Element]*Element) *Element {
+func following(path string, wants []*Element, inHave pairing) *Element {
 	for _, w := range wants {
 		if h := inHave[w]; h != nil && isDevice(path) {
 			return h
@@ -147,82 +267,21 @@ func following(path string, wants []*Element, inHave map[*Element]*Element) *Ele
 	return nil
 }
 
-// claimed says whether an element that is to go is now the counterpart of one that is wanted.
-func claimed(h *Element, wants []*Element, path string, haves []*Element) bool {
-	for _, other := range pair(path, wants, haves) {
-		if other == h {
-			return true
-		}
+func first(list []*Element) *Element {
+	if len(list) == 0 {
+		return nil
 	}
-	return false
+	return list[0]
 }
 
-// list converges a list that has no identities.
-func (c *converger) list(path, shown string, have *Element, haves, wants, wases []*Element) {
-	if len(wants) == 0 && (len(wases) == 0 || len(haves) == 0) {
-		return
-	}
-	same := len(haves) == len(wants)
-	for i := 0; same && i < len(wants); i++ {
-		probe := &converger{}
-		probe.element(path, shown, haves[i].Clone(), wants[i], nil)
-		same = len(probe.changes) == 0
-	}
-	if same {
-		return
-	}
-	c.note(shown, summaries(haves), summaries(wants))
-	for _, h := range haves {
-		have.Remove(h)
-	}
-	for _, w := range wants {
-		have.insert(w.Clone())
-	}
+// equal says whether two elements say the same.
+func equal(path string, a, b *Element) bool {
+	return distance(path, a, b) == 0 && distance(path, b, a) == 0
 }
 
-// strip removes what was declared and is no longer: a device whole, elsewhere only what had been said, and an element
-// once nothing is left in it.
-func (c *converger) strip(path, shown string, parent, have, was *Element) {
-	if isPinned(path) {
-		return
-	}
-	if isDevice(path) || len(was.Children) == 0 {
-		c.note(shown, summary(have), "")
-		parent.Remove(have)
-		return
-	}
-	empty := &Element{Name: was.Name}
-	c.element(path, shown, have, empty, was)
-	if len(have.Children) == 0 && len(have.Attrs) == 0 && have.Text == "" {
-		parent.Remove(have)
-	}
-}
-
-// kind makes room for what cannot stand together: a source of another type, an address on another bus.
-func (c *converger) kind(have, want *Element) {
-	if t := want.Attr("type"); t != "" && t != have.Attr("type") {
-		if s := have.Child("source"); s != nil && want.Child("source") != nil {
-			have.Remove(s)
-		}
-	}
-	bus := func(e *Element) string {
-		return e.Child("target").Attr("bus") + " " + e.Attr("bus") + " " + e.Attr("model")
-	}
-	a, declared := have.Child("address"), want.Child("address")
-	if a != nil && declared != nil && declared.Attr("type") != a.Attr("type") {
-		have.Remove(a)
-	}
-	moved := want.Name == "disk" && want.Child("target").Attr("bus") != "" && bus(want) != bus(have) ||
-		(want.Name == "controller" || want.Name == "input") && bus(want) != "  " && bus(want) != bus(have)
-	if !moved {
-		return
-	}
-	if a != nil && declared == nil {
-		have.Remove(a)
-	}
-	if t := have.Child("target"); t != nil {
-		t.RemoveAttr("dev")
-	}
+// kept are the elements of which libvirt keeps something.
+func (c *converger) kept(parent site, path string, wants []*Element) []*Element {
+	return slices.DeleteFunc(wants, func(w *Element) bool { return !c.literal && c.site(path, w, parent.e).isDropped("") })
 }
 
 func isDevice(path string) bool {
@@ -251,66 +310,15 @@ func named(e *Element, name string) []*Element {
 // childNames are the names of both elements' children, in the order in which they come first.
 func childNames(a, b *Element) []string {
 	var names []string
-	seen := map[string]bool{}
 	for _, e := range []*Element{a, b} {
 		if e == nil {
 			continue
 		}
 		for _, c := range e.Children {
-			if !seen[c.Name] {
-				seen[c.Name] = true
+			if !slices.Contains(names, c.Name) {
 				names = append(names, c.Name)
 			}
 		}
 	}
 	return names
-}
-
-func secret(attr, value string) string {
-	if attr != "passwd" || value == "" {
-		return value
-	}
-	digest := sha256.Sum256([]byte(value))
-	return fmt.Sprintf("sha256:%x", digest[:6])
-}
-
-func amount(e *Element) string {
-	if u := e.Attr("unit"); u != "" {
-		return e.Text + " " + u
-	}
-	return e.Text
-}
-
-// summary is an element in a few words.
-func summary(e *Element) string {
-	if e.Text != "" {
-		return amount(e)
-	}
-	var words []string
-	add := func(e *Element) {
-		if e == nil {
-			return
-		}
-		for _, a := range e.Attrs {
-			if !strings.HasPrefix(a.Name, "xmlns") {
-				words = append(words, a.Name+"="+secret(a.Name, a.Value))
-			}
-		}
-	}
-	add(e)
-	for _, name := range []string{"source", "target", "model", "mac"} {
-		add(e.Child(name))
-	}
-	if len(words) == 0 {
-		return "present"
-	}
-	return strings.Join(words, " ")
-}
-
-func summaries(list []*Element) string {
-	words := make([]string, len(list))
-	for i, e := range list {
-		words[i] = summary(e)
-	}
-	return strings.Join(words, ", ")
 }

@@ -40,6 +40,14 @@ func TestConverge(t *testing.T) {
 			changes: []Change{{"memory", "1024 KiB", "2 MiB"}},
 		},
 		{
+			name:    "memory and current memory go down together",
+			have:    `<domain><memory unit='KiB'>128</memory><currentMemory unit='KiB'>128</currentMemory></domain>`,
+			want:    `<domain><memory unit='KiB'>64</memory><currentMemory unit='KiB'>64</currentMemory></domain>`,
+			was:     `<domain><memory unit='KiB'>128</memory><currentMemory unit='KiB'>128</currentMemory></domain>`,
+			next:    `<domain><memory unit='KiB'>64</memory><currentMemory unit='KiB'>64</currentMemory></domain>`,
+			changes: []Change{{"memory", "128 KiB", "64 KiB"}, {"currentMemory", "128 KiB", "64 KiB"}},
+		},
+		{
 			name: "devices are found by alias, not by position",
 			have: `<domain><devices><disk><target dev='vda'/><alias name='ua-a'/></disk><disk><target dev='vdb'/><alias name='ua-b'/><address type='pci' bus='0x04'/></disk></devices></domain>`,
 			want: `<domain><devices><disk><alias name='ua-b'/></disk><disk><alias name='ua-a'/></disk></devices></domain>`,
@@ -59,7 +67,7 @@ func TestConverge(t *testing.T) {
 			want:    `<domain><features><acpi/></features></domain>`,
 			was:     `<domain><features><acpi/><hyperv mode='custom'><relaxed state='on'/></hyperv></features></domain>`,
 			next:    `<domain><features><acpi/><hyperv><vapic state='on'/></hyperv></features></domain>`,
-			changes: []Change{{"features/hyperv@mode", "custom", ""}, {"features/hyperv/relaxed", "state=on", ""}},
+			changes: []Change{{"features/hyperv", "mode=custom", ""}},
 		},
 		{
 			name: "a source of another type replaces the old one",

@@ -16,52 +16,47 @@ type DeviceChange struct {
 
 // Devices says what Compare says, the devices' changes apart from those of the rest of the domain.
 func Devices(have, want, was *Element) (devices []DeviceChange, rest []Change) {
-	rest = Compare(withoutDevices(want), withoutDevices(have), withoutDevices(was))
-	haves, wants, wases := have.Child("devices"), want.Child("devices"), was.Child("devices")
-	if wants == nil {
-		wants = New("devices")
+	c := converge(have, want, was, true)
+	all := c.told()
+	for _, d := range c.devices {
+		list := all
+		if len(c.changes) > 0 {
+			list = list[d.changes.from:d.changes.to]
+		} else {
+			list = list[d.consequences.from:d.consequences.to]
+		}
+		if len(list) > 0 {
+			devices = append(devices, DeviceChange{d.shown, d.have, d.want, d.next, list})
+		}
 	}
-	for _, name := range childNames(wants, wases) {
-		devices = append(devices, devicesOf("devices/"+name, named(haves, name), named(wants, name), named(wases, name))...)
+	for _, change := range all {
+		if is, _ := IsDevice(change.Path); !is {
+			rest = append(rest, change)
+		}
 	}
 	return devices, rest
 }
 
-// devicesOf is Devices for those of one kind.
-func devicesOf(path string, haves, wants, wases []*Element) []DeviceChange {
-	var list []DeviceChange
-	inHave, before := pair(path, wants, haves), pair(path, wants, wases)
-	stays := make(map[*Element]bool, len(wants)) // of wases
-	kept := make(map[*Element]bool, len(wants))  // of haves
-	for _, w := range wants {
-		stays[before[w]], kept[inHave[w]] = true, true
-		shown := path + label(path, w)
-		h := inHave[w]
-		if h == nil {
-			list = append(list, DeviceChange{shown, nil, w, w.Clone(), []Change{{shown, "", summary(w)}}})
-			continue
-		}
-		c := &converger{}
-		next := h.Clone()
-		c.element(path, shown, next, w, before[w])
-		if len(c.changes) > 0 {
-			list = append(list, DeviceChange{shown, h, w, next, c.changes})
-		}
+// deviceSpan is a device that was converged, and which of the changes are its own.
+type deviceSpan struct {
+	shown                 string
+	have, want, next      *Element
+	changes, consequences span
+}
+
+type span struct{ from, to int }
+
+// device notes which changes a function makes for a device, when they are asked for.
+func (c *converger) device(path, shown string, have, want *Element, converge func() *Element) {
+	if !c.apart || !isDevice(path) {
+		converge()
+		return
 	}
-	var gone []*Element
-	for _, old := range wases {
-		if !stays[old] {
-			gone = append(gone, old)
-		}
-	}
-	inHave = pair(path, gone, haves)
-	for _, old := range gone {
-		if h := inHave[old]; h != nil && !kept[h] && !isPinned(path) {
-			shown := path + label(path, old)
-			list = append(list, DeviceChange{shown, h, nil, nil, []Change{{shown, summary(h), ""}}})
-		}
-	}
-	return list
+	d := deviceSpan{shown: shown, have: have, want: want}
+	d.changes.from, d.consequences.from = len(c.changes), len(c.consequences)
+	d.next = converge()
+	d.changes.to, d.consequences.to = len(c.changes), len(c.consequences)
+	c.devices = append(c.devices, d)
 }
 
 // Device finds the counterpart of a device, such as one of DeviceChange, among those of a domain; nil when there is none.
@@ -71,21 +66,6 @@ func Device(domain, device *Element) *Element {
 		return nil
 	}
 	return pair("devices/"+device.Name, []*Element{device}, named(devices, device.Name))[device]
-}
-
-// withoutDevices is a domain without <devices>, sharing the rest; nil for nil.
-func withoutDevices(domain *Element) *Element {
-	if domain == nil {
-		return nil
-	}
-	rest := *domain
-	rest.Children = nil
-	for _, c := range domain.Children {
-		if c.Name != "devices" {
-			rest.Children = append(rest.Children, c)
-		}
-	}
-	return &rest
 }
 
 // IsDevice says whether the path of a change is that of a device, or below one; whole says that it is the device itself.
@@ -115,8 +95,8 @@ func KiB(e *Element) (uint64, bool) {
 	if e == nil {
 		return 0, false
 	}
-	n, ok := bytesOf(e)
-	if !ok || !n.IsUint64() {
+	n := memory.of(e)
+	if n == nil || !n.IsUint64() {
 		return 0, false
 	}
 	return n.Uint64(), true

@@ -63,6 +63,13 @@ func (e *Element) RemoveAttr(name string) {
 	e.Attrs = slices.DeleteFunc(e.Attrs, func(a Attr) bool { return a.Name == name })
 }
 
+func (e *Element) text() string {
+	if e == nil {
+		return ""
+	}
+	return e.Text
+}
+
 // Child returns the element at a path of names ("devices/disk"), the first of each; nil when there is none. It may be
 // called on nil.
 func (e *Element) Child(path string) *Element {
@@ -99,23 +106,23 @@ func (e *Element) Remove(c *Element) {
 }
 
 // insert puts a child behind the last one of its name, or at the end: libvirt's own order is by kind.
-func (e *Element) insert(c *Element) {
+func (e *Element) insert(c *Element) *Element {
 	for i := len(e.Children) - 1; i >= 0; i-- {
 		if e.Children[i].Name == c.Name {
 			e.Children = slices.Insert(e.Children, i+1, c)
-			return
+			return c
 		}
 	}
-	e.Children = append(e.Children, c)
+	return e.Append(c)
 }
 
 // insertBefore puts a child before another one; as insert does when that is nil.
-func (e *Element) insertBefore(c, other *Element) {
+func (e *Element) insertBefore(c, other *Element) *Element {
 	if i := slices.Index(e.Children, other); i >= 0 {
 		e.Children = slices.Insert(e.Children, i, c)
-		return
+		return c
 	}
-	e.insert(c)
+	return e.insert(c)
 }
 
 // Clone returns a deep copy.
@@ -123,13 +130,46 @@ func (e *Element) Clone() *Element {
 	if e == nil {
 		return nil
 	}
-	c := *e
-	c.Attrs = slices.Clone(e.Attrs)
-	c.Children = make([]*Element, len(e.Children))
-	for i, child := range e.Children {
-		c.Children[i] = child.Clone()
+	// The copies lie in three pieces of memory: a domain has hundreds of elements.
+	elements, attrs := e.size()
+	c := copier{make([]Element, 0, elements), make([]*Element, 0, elements), make([]Attr, 0, attrs)}
+	return c.copy(e)
+}
+
+// size is how many elements and attributes there are in an element, itself among them.
+func (e *Element) size() (elements, attrs int) {
+	elements, attrs = 1, len(e.Attrs)
+	for _, c := range e.Children {
+		n, m := c.size()
+		elements, attrs = elements+n, attrs+m
 	}
-	return &c
+	return elements, attrs
+}
+
+type copier struct {
+	elements []Element
+	children []*Element
+	attrs    []Attr
+}
+
+func (c *copier) copy(e *Element) *Element {
+	c.elements = append(c.elements, *e)
+	d := &c.elements[len(c.elements)-1]
+	from := len(c.attrs)
+	c.attrs = append(c.attrs, e.Attrs...)
+	d.Attrs = slices.Clip(c.attrs[from:])
+	from = len(c.children)
+	c.children = c.children[:from+len(e.Children)]
+	d.Children = c.children[from:len(c.children):len(c.children)]
+	for i, child := range e.Children {
+		d.Children[i] = c.copy(child)
+	}
+	return d
+}
+
+// identical says whether two elements say the same in the same words and order.
+func (e *Element) identical(o *Element) bool {
+	return e.Name == o.Name && e.Text == o.Text && slices.Equal(e.Attrs, o.Attrs) && slices.EqualFunc(e.Children, o.Children, (*Element).identical)
 }
 
 // UserAlias is the name that the element carries as libvirt user alias (ua-<name>), empty when it has none.
