@@ -47,11 +47,12 @@ type comparison struct {
 func (a *Assessment) compareLive(memo *Memo, want, live, inactive *domxml.Element, m metadata.Metadata) {
 	i, d := a.Instance, a.Domain
 	was, old := recordOf(d.Live.Meta)
+	forgetEmpty(live)
+	live = domxml.AsStarted(live, was)
 	c := &comparison{
 		a: a, live: live, inactive: inactive, slots: m.Slots, machine: live.Child("os/type").Attr("machine"),
 		temporary: i.Temporary, old: old, want: with(want, i.Temporary), was: was,
 	}
-	forgetEmpty(live)
 	devices, rest := domxml.Devices(live, c.want, with(was, old))
 	c.rest(rest)
 	for _, device := range devices {

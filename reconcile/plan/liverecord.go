@@ -64,12 +64,12 @@ func (a *Assessment) record(memo *Memo, slots domxml.Slots, m metadata.Metadata,
 	}
 }
 
-// merged is what was said together with what is.
+// merged is what was said together with what is; what only a start brings stays what it was at the start.
 func merged(was, want *domxml.Element) *domxml.Element {
 	if was == nil {
 		return want
 	}
-	return domxml.Merge(was, want)
+	return domxml.AsStarted(domxml.Merge(was, want), was)
 }
 
 // pack is the form of Metadata's Temporary.
