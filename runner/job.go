@@ -45,5 +45,5 @@ func (o *observation) jobName(ctx context.Context, d libvirt.Domain) string {
 			return jobNames[n]
 		}
 	}
-	return "background job"
+	return "" // it is about to begin or to end, as when a domain starts
 }

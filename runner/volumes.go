@@ -2,15 +2,18 @@ package runner
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"sync"
 	"time"
 
+	"github.com/digitalocean/go-libvirt"
 	"golang.org/x/sync/semaphore"
 
 	"github.com/gitvirt/gitvirt/reconcile/plan"
 	"github.com/gitvirt/gitvirt/render"
+	"github.com/gitvirt/gitvirt/render/domxml"
 	"github.com/gitvirt/gitvirt/runner/image"
 )
 
@@ -80,20 +83,21 @@ func (r *Runner) announce(ctx context.Context, pool storagePool, files []string,
 	return r.refreshes.do(ctx, pool.pool)
 }
 
-// deleteVolumes removes a domain's files from their pools. A file given by its path is the host's and is refused.
+// deleteVolumes removes a domain's files from their pools. A file that the running domain has is refused, and so is one that
+// is given by its path, because it is the host's.
 func (r *Runner) deleteVolumes(ctx context.Context, s plan.Step) error {
-	active, err := r.active(ctx, s)
+	used, err := r.used(ctx, s)
 	if err != nil {
 		return err
-	}
-	if active {
-		return ErrActive
 	}
 	pools := map[string]storagePool{}
 	files := map[string][]string{}
 	for _, v := range s.Volumes {
 		if v.Kind == render.VolumeFile || v.Pool == "" {
 			return fmt.Errorf("volume %s: %w: it is a file of the host, in no storage pool", v.Name, ErrImage)
+		}
+		if used[v.File] {
+			return fmt.Errorf("volume %s: %w", v.Name, ErrActive)
 		}
 		p, err := r.poolOf(ctx, pools, v.Pool)
 		if err != nil {
@@ -116,6 +120,43 @@ func (r *Runner) deleteVolumes(ctx context.Context, s plan.Step) error {
 		}
 	}
 	return nil
+}
+
+// used are the files that the disks of a running domain have, by their names; none when it does not run.
+func (r *Runner) used(ctx context.Context, s plan.Step) (map[string]bool, error) {
+	active, err := r.active(ctx, s)
+	if err != nil || !active {
+		return nil, err
+	}
+	dom, err := domain(s)
+	if err != nil {
+		return nil, err
+	}
+	text, err := readOf(ctx, r, dom.UUID, func(lv *libvirt.Libvirt) (string, error) { return lv.DomainGetXMLDesc(dom, 0) })
+	if errors.Is(err, ErrMissing) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	e, err := domxml.Parse(text)
+	if err != nil {
+		return nil, fmt.Errorf("cannot read the XML that libvirt gives of it: %w", err)
+	}
+	used := map[string]bool{}
+	var look func(*domxml.Element)
+	look = func(e *domxml.Element) { // a disk's source, and those below it: an overlay's backing files, a copy's target
+		if e.Name == "source" {
+			used[e.Attr("volume")], used[filepath.Base(e.Attr("file"))] = true, true
+		}
+		for _, c := range e.Children {
+			look(c)
+		}
+	}
+	if devices := e.Child("devices"); devices != nil {
+		look(devices)
+	}
+	return used, nil
 }
 
 // poolOf finds a pool once in a step, and sweeps its folder once in the runner's life.

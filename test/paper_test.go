@@ -52,7 +52,7 @@ func TestConfigPaper(t *testing.T) {
 	edited := h.push("Give web more memory", one("48Mi"), runDoc("web", "state: Running, run: 2"))
 	h.settled(edited)
 	staged := h.instance("web", "has a staged change", func(i status.Instance) bool { return len(i.Status.Staged) > 0 })
-	want := []plan.Staged{{Change: plan.Change{Path: "domain.memory.guest", From: "32Mi", To: "48Mi"}, Effect: plan.EffectNextStart}}
+	want := []plan.Staged{{Change: plan.Change{Path: "domain.memory.guest", From: "32Mi", To: "48Mi"}, Effect: plan.EffectNextStart, Restart: true}}
 	if !slices.Equal(staged.Status.Staged, want) {
 		t.Errorf("staged = %+v", staged.Status.Staged)
 	}

@@ -67,6 +67,9 @@ const lookAtJob = 5 * time.Second
 func (a *Assessment) busy(mem Memory) {
 	a.note("JobRunning", fmt.Sprintf("somebody has begun a %s of it, and it is left alone until that ends", a.Domain.Job))
 	a.wake(mem.Now.Add(lookAtJob))
+	if a.Instance != nil {
+		a.ready(mem)
+	}
 }
 
 // create is for an instance that has no domain.

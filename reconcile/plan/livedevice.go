@@ -88,6 +88,9 @@ func (c *comparison) changes(d domxml.DeviceChange) {
 	groups := map[Effect][]domxml.Change{}
 	var update, tune []domxml.Change
 	for _, change := range d.Changes {
+		if isEmpty(d) && strings.HasSuffix(change.Path, "/driver@type") {
+			continue // libvirt forgets the format with the medium
+		}
 		switch effect := c.effect(d, change.Path); {
 		case effect == EffectLive && strings.Contains(change.Path, "/iotune"):
 			tune = append(tune, change)
@@ -107,7 +110,7 @@ func (c *comparison) changes(d domxml.DeviceChange) {
 	}
 	if len(update) > 0 {
 		from := d.Next
-		if d.Want.Child("source") == nil && d.Have.Name == "disk" {
+		if isEmpty(d) {
 			from = domxml.Graft(from, domxml.New("disk"), "source") // an empty drive has not even libvirt's own words there
 		}
 		next := domxml.Graft(d.Have, from, changeable[d.Have.Name]...)
@@ -125,6 +128,11 @@ func (c *comparison) changes(d domxml.DeviceChange) {
 			c.add(Behind{Changes: fields(list), Effect: effect, order: orderChanges})
 		}
 	}
+}
+
+// isEmpty says whether a drive is to have no medium.
+func isEmpty(d domxml.DeviceChange) bool {
+	return d.Have.Name == "disk" && d.Have.Attr("device") == "cdrom" && d.Want.Child("source") == nil
 }
 
 // changeable are the parts of devices that libvirt's update of a running one can change.
