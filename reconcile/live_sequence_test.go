@@ -296,19 +296,19 @@ func running(path string) string {
 }
 
 // TestSequences edits machines at random on a real libvirtd: what the plan says is what happens, no device moves, and then
-// there is nothing left to do.
+// there is nothing left to do. GITVIRT_TIMES says how many times the usual number of sequences are tried.
 func TestSequences(t *testing.T) {
 	s := sandboxtest.Start(t)
 	b, stop := realBed(t, s)
 	defer stop()
 	first := shape{rollout: "Stage", guest: 96, sockets: 1, disks: map[string]string{"a": "virtio"}, nics: []string{"nic0"}, run: 1}
-	for seed := range uint64(sequences(t, 3)) {
+	for seed := range uint64(3 * times(t)) {
 		if !t.Run(fmt.Sprintf("paused %d", seed), func(t *testing.T) { b.sequence(t, first.clone(), seed, 12) }) {
 			return
 		}
 	}
 	image := sandboxtest.Guest(t)
-	for seed := range uint64(sequences(t, 2)) {
+	for seed := range uint64(2 * times(t)) {
 		if !t.Run(fmt.Sprintf("booted %d", seed), func(t *testing.T) {
 			s := first.clone()
 			s.boots, s.console = &image, filepath.Join(t.TempDir(), "console")
@@ -319,14 +319,14 @@ func TestSequences(t *testing.T) {
 	}
 }
 
-// sequences is how many are tried: GITVIRT_SEQUENCES times as many as usually.
-func sequences(t *testing.T, usual int) int {
+// times is how much of what is tried at random, or in all combinations, is tried: GITVIRT_TIMES as much as usually.
+func times(t *testing.T) int {
 	t.Helper()
-	times := 1
-	if s := os.Getenv("GITVIRT_SEQUENCES"); s != "" {
-		if _, err := fmt.Sscan(s, &times); err != nil {
-			t.Fatalf("GITVIRT_SEQUENCES=%s: %v", s, err)
+	n := 1
+	if s := os.Getenv("GITVIRT_TIMES"); s != "" {
+		if _, err := fmt.Sscan(s, &n); err != nil {
+			t.Fatalf("GITVIRT_TIMES=%s: %v", s, err)
 		}
 	}
-	return usual * times
+	return n
 }
