@@ -25,10 +25,18 @@ func (o *observation) job(ctx context.Context, d libvirt.Domain, liveXML string)
 		return "", err
 	case state == libvirt.DomainControlJob:
 		return o.jobName(ctx, d), nil
+	case o.backedUp(ctx, d):
+		return "backup", nil
 	case strings.Contains(liveXML, "<mirror "):
 		return "block copy", nil
 	}
 	return "", nil
+}
+
+// backedUp says whether somebody is making a backup: while the disks are pulled, libvirt calls that no job of its own.
+func (o *observation) backedUp(ctx context.Context, d libvirt.Domain) bool {
+	_, err := readOf(ctx, o.r, d.UUID, func(lv *libvirt.Libvirt) (string, error) { return lv.DomainBackupGetXMLDesc(d, 0) })
+	return err == nil // there is none, or libvirt is older than backups (6.0)
 }
 
 // jobName says what a background job is.
@@ -39,6 +47,7 @@ func (o *observation) jobName(ctx context.Context, d libvirt.Domain) string {
 	})
 	if err != nil {
 		o.r.log.Warn("cannot learn what job a domain is at", "domain", d.Name, "error", err)
+		return "background job"
 	}
 	for _, p := range params {
 		if n, ok := p.Value.I.(int32); ok && p.Field == "operation" && n > 0 && int(n) < len(jobNames) {

@@ -1,6 +1,7 @@
 package test
 
 import (
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -28,6 +29,7 @@ func (h *host) noted(name, reason string) {
 // live where the config says so and never by a restart; and a machine at which somebody has a job under way is left alone.
 func TestPeopleBesideUs(t *testing.T) {
 	h := newHost(t)
+	h.flags = []string{"--interval", "1s"} // much of what people do with virsh makes no event
 	image := sandboxtest.Guest(t)
 	d := liveDoc{rollout: "Live", guest: "192Mi", sockets: 1, disks: []string{"root:8Mi"}, nics: []string{"lan"}, seed: "#cloud-config\n"}
 	first := h.push("Run web", d.docs(h, image, "web")...)
@@ -75,6 +77,26 @@ func TestPeopleBesideUs(t *testing.T) {
 	h.virsh("blockjob", "web", "vdx", "--abort")
 	sandboxtest.Wait(t, patience, func() bool { return h.liveXML("web").Child("title") != nil }, "it is changed once the copy has ended")
 	h.settled(third)
+	// A backup that somebody reads at leisure.
+	job := filepath.Join(t.TempDir(), "backup.xml")
+	text := "<domainbackup mode='pull'><server transport='unix' socket='" + filepath.Join(h.sandbox.PoolDir(), "nbd") + "'/><disks><disk name='vda' backup='yes' type='file'>" +
+		"<scratch file='" + filepath.Join(h.sandbox.PoolDir(), "scratch.qcow2") + "'/></disk></disks></domainbackup>"
+	if err := os.WriteFile(job, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	h.virsh("backup-begin", "web", job)
+	d.title = ""
+	fourth := h.push("No title", d.docs(h, image, "web")...)
+	h.instance("web", "is being backed up", func(i status.Instance) bool {
+		return strings.Contains(condition(i, status.Synced).Message, "backup") && i.Status.Revision.Desired == fourth
+	})
+	if h.liveXML("web").Child("title") == nil {
+		t.Error("it was changed while somebody backed it up")
+	}
+	h.virsh("domjobabort", "web")
+	sandboxtest.Wait(t, patience, func() bool { return h.liveXML("web").Child("title") == nil }, "it is changed once the backup has ended")
+	h.settled(fourth)
+
 	if now := h.instance("web", "runs", phase(plan.PhaseRunning)).Status.Domain.ID; now != before {
 		t.Error("it was restarted")
 	}
