@@ -176,6 +176,8 @@ func (r *reader) decode(h header, tree map[string]any, w *walker) []Document {
 			c.problems = append(c.problems, r.textPath(&doc, head.Written.Spec)...)
 		}
 		switch t := what.(type) {
+		case *Config:
+			t.Spec.Template.Spec.pack()
 		case *Instancetype:
 			t.At = r.at
 		case *Preference:
