@@ -163,9 +163,10 @@ func (d *Documents) instance(p *render.Placement, m render.Placed, o render.Opti
 		}
 		before = made{of, i}
 	}
-	seen[name] = before
+	// A copy, because the one before is in a plan that others may still look at; and the only one that is kept.
 	i := *before.instance
-	i.Revision = o.Revision
+	i.Revision, i.Pinned = o.Revision, false
+	seen[name] = made{of, &i}
 	return &i, nil
 }
 
