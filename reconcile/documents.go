@@ -46,6 +46,7 @@ func (d *Documents) Read(s *source.Snapshot) (*manifest.Set, error) {
 		files = append(files, f)
 	}
 	d.files = seen
+	defer s.Rest()
 	return manifest.Collect(files, func(path string) ([]byte, bool) {
 		data, err := read(s, path)
 		return data, err == nil

@@ -69,9 +69,6 @@ func (a *Assessment) define(mem Memory) (definition, error) {
 	if d.Meta() != nil {
 		m = *d.Meta()
 	}
-	want := i.Domain.Clone()
-	// A domain keeps the UUID that it was made with.
-	want.Ensure("uuid").Text = d.UUID
 	a.immutable()
 	temporary := temporaryOf(i)
 	before := mem.Memos[i.Name]
@@ -82,6 +79,9 @@ func (a *Assessment) define(mem Memory) (definition, error) {
 		a.cannot(before.Cannot)
 		return definition{meta: m, stale: a.stale(m)}, nil
 	}
+	want := i.Domain.Clone()
+	// A domain keeps the UUID that it was made with.
+	want.Ensure("uuid").Text = d.UUID
 	var live *domxml.Element
 	if d.Active() {
 		var err error
