@@ -3,7 +3,6 @@ package manifest
 import (
 	"encoding/binary"
 	"encoding/json"
-	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -31,7 +30,9 @@ func (p Partial) Tree() Tree {
 }
 
 // Mentions says whether a field of that name may be said, at whatever depth: false is certain, and costs no tree.
-func (p Partial) Mentions(field string) bool { return p.packed == "" || strings.Contains(p.packed, field) }
+func (p Partial) Mentions(field string) bool {
+	return p.packed == "" || strings.Contains(p.packed, field)
+}
 
 // IsZero says that nothing is said.
 func (p Partial) IsZero() bool { return p.tree == nil && p.packed == "" }
@@ -44,7 +45,7 @@ func (p *Partial) pack() {
 	if p.tree == nil {
 		return
 	}
-	var k packer
+	k := packer{out: make([]byte, 0, 1024), names: make([]string, 0, 64)}
 	if k.value(map[string]any(p.tree)) {
 		*p = Partial{packed: string(k.out)}
 	}
@@ -63,7 +64,10 @@ const (
 )
 
 // packer writes values, one behind the other.
-type packer struct{ out []byte }
+type packer struct {
+	out   []byte
+	names []string // of the mappings that are being written
+}
 
 // value says false of a value that no document says.
 func (k *packer) value(v any) bool {
@@ -92,12 +96,19 @@ func (k *packer) value(v any) bool {
 		}
 	case map[string]any:
 		k.out = binary.AppendUvarint(append(k.out, packedMapping), uint64(len(v)))
-		for _, name := range slices.Sorted(maps.Keys(v)) { // the same bytes each time
+		from := len(k.names)
+		for name := range v {
+			k.names = append(k.names, name)
+		}
+		names := k.names[from:]
+		slices.Sort(names) // the same bytes each time
+		for _, name := range names {
 			k.text(name)
 			if !k.value(v[name]) {
 				return false
 			}
 		}
+		k.names = k.names[:from]
 	default:
 		return false
 	}
