@@ -85,7 +85,7 @@ func (a *Assessment) define(mem Memory) (definition, error) {
 	var live *domxml.Element
 	if d.Active() {
 		var err error
-		if live, err = domxml.Parse(d.Live.Text); err != nil {
+		if live, err = domxml.Parse(d.Live.Text()); err != nil {
 			return definition{}, fmt.Errorf("cannot read the live XML that libvirt gives of it: %w", err)
 		}
 	}
@@ -130,9 +130,9 @@ func temporaryOf(i *render.Instance) string {
 // nil for a domain that does not run.
 func (a *Assessment) compareInactive(memo *Memo, want, live *domxml.Element, m metadata.Metadata) (definition, *domxml.Element, error) {
 	i, d := a.Instance, a.Domain
-	text := d.Inactive.Text
+	text := d.Inactive.Text()
 	if text == "" {
-		text = d.Live.Text // somebody undefined it while it runs
+		text = d.Live.Text() // somebody undefined it while it runs
 	}
 	have, err := domxml.Parse(text)
 	if err != nil {
