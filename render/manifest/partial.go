@@ -40,6 +40,12 @@ func (p Partial) IsZero() bool { return p.tree == nil && p.packed == "" }
 // MarshalJSON writes the tree.
 func (p Partial) MarshalJSON() ([]byte, error) { return json.Marshal(p.Tree()) }
 
+// UnmarshalJSON reads what MarshalJSON writes. Numbers are floats then, as everywhere in JSON.
+func (p *Partial) UnmarshalJSON(data []byte) error {
+	*p = Partial{}
+	return json.Unmarshal(data, &p.tree)
+}
+
 // pack gives the tree up.
 func (p *Partial) pack() {
 	if p.tree == nil {

@@ -1,6 +1,7 @@
 package manifest
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 
@@ -38,6 +39,26 @@ func TestPartialKeepsItsTree(t *testing.T) {
 				t.Error("it mentions what it does not say")
 			}
 		})
+	}
+}
+
+// TestPartialIsJSON writes what is packed, and reads it again.
+func TestPartialIsJSON(t *testing.T) {
+	p := PartialOf(Tree{"domain": map[string]any{"cpu": map[string]any{"cores": int64(2)}}, "volumes": []any{}})
+	p.pack()
+	data, err := json.Marshal(Template{Spec: p})
+	if want := `{"metadata":{},"spec":{"domain":{"cpu":{"cores":2}},"volumes":[]}}`; err != nil || string(data) != want {
+		t.Errorf("got %s, %v; want %s", data, err, want)
+	}
+	var again Template
+	if err := json.Unmarshal(data, &again); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(Tree{"domain": map[string]any{"cpu": map[string]any{"cores": 2.0}}, "volumes": []any{}}, again.Spec.Tree()); diff != "" {
+		t.Error(diff)
+	}
+	if data, err = json.Marshal(Template{}); err != nil || string(data) != `{"metadata":{}}` {
+		t.Errorf("nothing became %s, %v", data, err)
 	}
 }
 
