@@ -46,6 +46,7 @@ func (d *Documents) Read(s *source.Snapshot) (*manifest.Set, error) {
 		files = append(files, f)
 	}
 	d.files = seen
+	defer s.Rest()
 	return manifest.Collect(files, func(path string) ([]byte, bool) {
 		data, err := read(s, path)
 		return data, err == nil
@@ -163,9 +164,10 @@ func (d *Documents) instance(p *render.Placement, m render.Placed, o render.Opti
 		}
 		before = made{of, i}
 	}
-	seen[name] = before
+	// A copy, because the one before is in a plan that others may still look at; and the only one that is kept.
 	i := *before.instance
-	i.Revision = o.Revision
+	i.Revision, i.Pinned = o.Revision, false
+	seen[name] = made{of, &i}
 	return &i, nil
 }
 

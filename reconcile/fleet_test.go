@@ -121,8 +121,8 @@ func TestBrokenPresetLeavesWhatItTouches(t *testing.T) {
 		a.repo.commit(t, both(preset("cores", "selector: {matchLabels: {a: b}}, domain: {cpu: {cores: 2}}")), 0)
 		a.pass()
 		a.quiet()
-		if cpus := a.domain("web"); !strings.Contains(cpus.Inactive.Text, "<vcpu>2</vcpu>") {
-			t.Errorf("the preset has no effect:\n%s", cpus.Inactive.Text)
+		if cpus := a.domain("web"); !strings.Contains(cpus.Inactive.Text(), "<vcpu>2</vcpu>") {
+			t.Errorf("the preset has no effect:\n%s", cpus.Inactive.Text())
 		}
 		a.repo.commit(t, both(preset("cores", "selector: {matchLabels: {a: b}}, domain: {cpu: {coers: 2}}")), 0)
 		a.quiet()

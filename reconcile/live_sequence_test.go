@@ -206,7 +206,7 @@ func (b bed) sequence(t *testing.T, s shape, seed uint64, edits int) {
 	a.repo.commit(t, s.documents(), 100)
 	b.reach(t, a, "the first shape")
 	up()
-	inactive, live := placesOf(t, a.domain("web").Inactive.Text), placesOf(t, a.domain("web").Live.Text)
+	inactive, live := placesOf(t, a.domain("web").Inactive.Text()), placesOf(t, a.domain("web").Live.Text())
 	for n := range edits {
 		s.edit(r)
 		before, waited := a.domain("web").ID, a.assessment("web").Staged
@@ -218,15 +218,15 @@ func (b bed) sequence(t *testing.T, s shape, seed uint64, edits int) {
 			up()
 		}
 		b.foretold(t, foretold, a, d.ID != before, live, waited)
-		for what, old := range map[string]map[string]string{d.Inactive.Text: inactive, d.Live.Text: live} {
+		for what, old := range map[string]map[string]string{d.Inactive.Text(): inactive, d.Live.Text(): live} {
 			for name, place := range placesOf(t, what) {
 				if was := old[name]; was != "" && was != place && strings.Fields(was)[0] == strings.Fields(place)[0] {
 					t.Errorf("%s moved from %s to %s", name, was, place)
 				}
 			}
 		}
-		now := placesOf(t, d.Live.Text)
-		inactive = placesOf(t, d.Inactive.Text)
+		now := placesOf(t, d.Live.Text())
+		inactive = placesOf(t, d.Inactive.Text())
 		for name, place := range inactive {
 			if running := now[name]; running != "" && running != place && strings.Fields(running)[0] == strings.Fields(place)[0] {
 				t.Errorf("%s is at %s in the definition, and runs at %s", name, place, running)

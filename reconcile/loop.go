@@ -17,6 +17,10 @@ import (
 // is answered together.
 const rest = 50 * time.Millisecond
 
+// quiet is how long nothing has to happen for the memory to be given back that passes were made with. An agent is idle
+// nearly always, and the host has better uses for it.
+const quiet = time.Second
+
 // Loop is the agent.
 type Loop struct {
 	opts     Options
@@ -114,15 +118,23 @@ func (l *Loop) wait(ctx context.Context, wake time.Time) error {
 	if l.opts.Prober != nil {
 		probed = l.opts.Prober.Changed()
 	}
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-l.fetcher.news:
-		return nil
-	case <-timer.C:
-	case <-l.opts.Runner.Wake():
-	case <-l.crew.ready:
-	case <-probed:
+	idle := time.NewTimer(quiet)
+	defer idle.Stop()
+	for woken := false; !woken; {
+		woken = true
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-l.fetcher.news:
+			return nil
+		case <-timer.C:
+		case <-l.opts.Runner.Wake():
+		case <-l.crew.ready:
+		case <-probed:
+		case <-idle.C:
+			debug.FreeOSMemory()
+			woken = false
+		}
 	}
 	pause := time.NewTimer(rest - time.Since(l.begun))
 	defer pause.Stop()

@@ -379,7 +379,7 @@ func TestForeignDomains(t *testing.T) {
 		a.repo.commit(t, docs(config("web", "", small), run("web", "adopt: true")), 0)
 		a.expect("web live Autostart", "web next-start Adopt", "web start Run")
 		a.quiet()
-		e, err := domxml.Parse(a.domain("web").Inactive.Text)
+		e, err := domxml.Parse(a.domain("web").Inactive.Text())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -401,7 +401,7 @@ func TestDriftIsPutBack(t *testing.T) {
 		l.Edit("web", func(e *domxml.Element) { e.Append(domxml.New("description")).Text = "mine" })
 		a.expect("web next-start Drift")
 		a.quiet()
-		e, err := domxml.Parse(a.domain("web").Inactive.Text)
+		e, err := domxml.Parse(a.domain("web").Inactive.Text())
 		if err != nil {
 			t.Fatal(err)
 		}

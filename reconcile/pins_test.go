@@ -26,14 +26,14 @@ func TestPinnedRevision(t *testing.T) {
 		web := func(guest string) string { return config("web", "", memory(small, guest)) }
 		a.repo.commit(t, docs(web("64Mi"), run("web", "state: Stopped")), 0)
 		a.pass()
-		first := a.domain("web").Inactive.Text
+		first := a.domain("web").Inactive.Text()
 		a.repo.commit(t, docs(web("128Mi"), run("web", "state: Stopped")), 0)
 		a.expect("web next-start Edited")
 		// The run state, its state and its run are the newest revision's.
 		a.repo.commit(t, docs(web("256Mi"), run("web", "state: Stopped, "+pinTo(1))), 0)
 		a.expect("web next-start Edited")
 		a.quiet()
-		if diff := cmp.Diff(first, a.domain("web").Inactive.Text); diff != "" {
+		if diff := cmp.Diff(first, a.domain("web").Inactive.Text()); diff != "" {
 			t.Errorf("the first revision is not restored (-first +pinned):\n%s", diff)
 		}
 		if got := a.assessment("web").Instance.Revision; got != commitName(1) {
@@ -72,7 +72,7 @@ func TestPinnedToWhatCannotBeUsed(t *testing.T) {
 				a.repo.commit(t, now, 0)
 				a.pass()
 				a.quiet()
-				before := a.domain("web").Inactive.Text
+				before := a.domain("web").Inactive.Text()
 				pinnedNow := docs(config("web", "", memory(small, "256Mi")), run("web", "state: Running, "+pinTo(1)), config("db", "", small))
 				a.repo.commit(t, pinnedNow, 0)
 				a.expect() // and nothing is removed
@@ -88,7 +88,7 @@ func TestPinnedToWhatCannotBeUsed(t *testing.T) {
 						t.Errorf("the message %q does not say %q", message, want)
 					}
 				}
-				if a.domain("web").Inactive.Text != before {
+				if a.domain("web").Inactive.Text() != before {
 					t.Error("it was changed")
 				}
 				// One that is not there at all.
@@ -118,7 +118,7 @@ func TestPinnedGroup(t *testing.T) {
 		}
 		a.repo.commit(t, strings.Replace(of("128Mi", pinTo(1)), "replicas: 2", "replicas: 3", 1), 0)
 		a.expect("web-2 create NoDomain", "web-2 start Wanted")
-		if text := a.domain("web-2").Inactive.Text; !strings.Contains(text, "65536") {
+		if text := a.domain("web-2").Inactive.Text(); !strings.Contains(text, "65536") {
 			t.Errorf("it is not as of the pinned revision:\n%s", text)
 		}
 		a.quiet()
@@ -170,7 +170,7 @@ func TestPinRestoresTheDefinition(t *testing.T) {
 				a := newAgent(t, b.libvirt)
 				a.repo.commit(t, says(versions[0], state), 100)
 				b.reach(t, a, "the first revision")
-				first := a.domain(web).Inactive.Text
+				first := a.domain(web).Inactive.Text()
 				a.repo.commit(t, says(versions[1], state), 100)
 				b.reach(t, a, "the second revision")
 				if problems := a.facts.Documents.Problems; len(problems) > 0 {
@@ -178,7 +178,7 @@ func TestPinRestoresTheDefinition(t *testing.T) {
 				}
 				a.repo.commit(t, says(versions[1], state+", "+pinTo(1)), 100)
 				b.reach(t, a, "the pinned revision")
-				if diff := cmp.Diff(first, a.domain(web).Inactive.Text); diff != "" {
+				if diff := cmp.Diff(first, a.domain(web).Inactive.Text()); diff != "" {
 					t.Errorf("the definition is not what it was (-first +pinned):\n%s", diff)
 				}
 				if a.assessment(web).Phase == plan.PhasePending {

@@ -87,8 +87,9 @@ func (l *Loop) goodSet(ctx context.Context) (*manifest.Set, error) {
 	if err != nil {
 		return nil, err
 	}
-	// A reader of its own: this one is not to forget the files of the newest revision.
-	if l.good, err = NewDocuments().Read(s); err != nil {
+	// A reader of its own, because this one is not to forget the files of the newest revision; what is the same in both is
+	// there once.
+	if l.good, err = (&Documents{files: l.documents.files}).Read(s); err != nil {
 		return nil, err
 	}
 	l.goodOf = l.state.Good

@@ -19,7 +19,7 @@ func trial(port int, guest string) string {
 
 // memoryOf is how many KiB the machine runs with, as text.
 func (a *agent) memoryOf(name string) string {
-	_, rest, _ := strings.Cut(a.domain(name).Live.Text, "<memory unit='KiB'>")
+	_, rest, _ := strings.Cut(a.domain(name).Live.Text(), "<memory unit='KiB'>")
 	kib, _, _ := strings.Cut(rest, "<")
 	return kib
 }
@@ -60,7 +60,7 @@ func TestRollback(t *testing.T) {
 				a.repo.commit(t, trial(1, "64Mi"), 0)
 				a.settle(3)
 				a.quiet()
-				first := a.domain("web").Inactive.Text
+				first := a.domain("web").Inactive.Text()
 				tt.fails(o, l)
 				a.repo.commit(t, trial(2, "128Mi"), 0)
 				if tt.later != nil {
@@ -111,7 +111,7 @@ func TestRollback(t *testing.T) {
 				if got := a.memoryOf("web"); got != "262144" {
 					t.Errorf("it runs with %s KiB", got)
 				}
-				if strings.Contains(a.domain("web").Inactive.Text, "gitvirt:failed") {
+				if strings.Contains(a.domain("web").Inactive.Text(), "gitvirt:failed") {
 					t.Error("the failure is still recorded")
 				}
 			})

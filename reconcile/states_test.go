@@ -220,14 +220,14 @@ func (b bed) verify(t *testing.T, a *agent, from, to example) {
 	phases, devices := map[string]plan.Phase{}, map[string]string{}
 	for _, x := range a.facts.Assessments {
 		phases[x.Name] = x.Phase
-		e, err := domxml.Parse(x.Domain.Inactive.Text)
+		e, err := domxml.Parse(x.Domain.Inactive.Text())
 		if err != nil {
 			t.Fatal(err)
 		}
 		devices[x.Name] = strings.Join(named(e), " ")
 	}
 	if x := a.assessment("web"); x.Domain != nil && x.Domain.Active() && len(x.Staged)+len(x.Blocked) == 0 {
-		live, err := domxml.Parse(x.Domain.Live.Text)
+		live, err := domxml.Parse(x.Domain.Live.Text())
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -41,6 +41,11 @@ const (
 
 // layers are the documents that say something of a template's spec, those that yield first.
 func (in Input) layers() []layer {
+	return append(in.yielding(), layer{FromConfig, &in.Config.Header, in.Config.Spec.Template.Spec.Tree()})
+}
+
+// yielding are the layers that yield to the config.
+func (in Input) yielding() []layer {
 	var all []layer
 	if in.Flavour != nil {
 		all = append(all, layer{FromFlavour, &in.Flavour.Header, in.Flavour.Spec})
@@ -48,7 +53,7 @@ func (in Input) layers() []layer {
 	for _, p := range in.Presets {
 		all = append(all, layer{FromPreset, &p.Header, p.Spec.Template})
 	}
-	return append(all, layer{FromConfig, &in.Config.Header, in.Config.Spec.Template.Spec})
+	return all
 }
 
 // merged lays the documents over each other. What a preset says, no other preset and not the config may contradict.
@@ -71,7 +76,7 @@ func merged(in Input) (manifest.Tree, []manifest.Problem) {
 		}
 	}
 	// What a preset adds to a list comes behind what the config has in it: the first disk is the config's.
-	tree := in.Config.Spec.Template.Spec
+	tree := all[len(all)-1].tree
 	for _, p := range in.Presets {
 		tree = fillTree(tree, p.Spec.Template)
 	}

@@ -110,7 +110,11 @@ func (p *Placement) input(m Placed) Input {
 // claimed are the claims that a machine's documents speak of, by name.
 func claimed(set *manifest.Set, in Input) map[string]*manifest.Claim {
 	claims := map[string]*manifest.Claim{}
-	for _, l := range in.layers() {
+	layers := in.yielding()
+	if spec := in.Config.Spec.Template.Spec; spec.Mentions(claimField) || spec.Mentions(dataVolumeField) {
+		layers = in.layers()
+	}
+	for _, l := range layers {
 		for _, name := range claimsOf(l.tree) {
 			if c := set.DataVolumes[name]; c != nil {
 				claims[name] = c
@@ -122,6 +126,9 @@ func claimed(set *manifest.Set, in Input) map[string]*manifest.Claim {
 	return claims
 }
 
+// The volume sources that name a claim and a data volume.
+const claimField, dataVolumeField = "persistentVolumeClaim", "dataVolume"
+
 // claimsOf are the names of the claims and data volumes that a spec speaks of.
 func claimsOf(tree manifest.Tree) []string {
 	var names []string
@@ -131,7 +138,7 @@ func claimsOf(tree manifest.Tree) []string {
 		if e, ok := m["ephemeral"].(map[string]any); ok {
 			m = e
 		}
-		for kind, key := range map[string]string{"persistentVolumeClaim": "claimName", "dataVolume": "name"} {
+		for kind, key := range map[string]string{claimField: "claimName", dataVolumeField: "name"} {
 			of, _ := m[kind].(map[string]any)
 			if name, _ := of[key].(string); name != "" {
 				names = append(names, name)

@@ -40,7 +40,7 @@ func TestApply(t *testing.T) {
 		{"undefine nothing", m.step(plan.OpUndefine), func(d *plan.Domain) bool { return d == nil }},
 		{"define", m.define(first), func(d *plan.Domain) bool {
 			return d.UUID == m.uuid && d.ID == -1 && !d.Active() && d.State == plan.DomainShutoff && d.Persistent &&
-				!d.Autostart && d.Inactive.Meta.Revision == "one" && d.Live.Text == "" && len(d.Inactive.Hash) == 64
+				!d.Autostart && d.Inactive.Meta.Revision == "one" && d.Live.Text() == "" && len(d.Inactive.Hash) == 64
 		}},
 		{"record", record(second, true, false), func(d *plan.Domain) bool {
 			return d.Inactive.Meta.Revision == "two" && d.Inactive.Meta.Outcome == metadata.OutcomeStarted
@@ -58,7 +58,7 @@ func TestApply(t *testing.T) {
 		}},
 		{"define while it runs", m.define(second, "<rng model='virtio'><backend model='random'>/dev/urandom</backend></rng>"),
 			func(d *plan.Domain) bool {
-				return d.Active() && strings.Contains(d.Inactive.Text, "<rng") && !strings.Contains(d.Live.Text, "<rng")
+				return d.Active() && strings.Contains(d.Inactive.Text(), "<rng") && !strings.Contains(d.Live.Text(), "<rng")
 			}},
 		{"resume", m.step(plan.OpResume), func(d *plan.Domain) bool { return d.State == plan.DomainRunning }},
 		{"start what runs", m.startPaused(), func(d *plan.Domain) bool { return d.State == plan.DomainRunning }},
@@ -69,7 +69,7 @@ func TestApply(t *testing.T) {
 		{"resume again", m.step(plan.OpResume), func(d *plan.Domain) bool { return d.State == plan.DomainRunning }},
 		{"shut down", m.step(plan.OpShutdown), func(d *plan.Domain) bool { return d.Active() }}, // there is no guest to obey
 		{"destroy", m.step(plan.OpDestroy), func(d *plan.Domain) bool {
-			return !d.Active() && d.State == plan.DomainShutoff && d.Reason == "destroyed" && d.Live.Text == ""
+			return !d.Active() && d.State == plan.DomainShutoff && d.Reason == "destroyed" && d.Live.Text() == ""
 		}},
 		{"shut down what is off", m.step(plan.OpShutdown), func(d *plan.Domain) bool { return !d.Active() }},
 		{"undefine", m.step(plan.OpUndefine), func(d *plan.Domain) bool { return d == nil }},
@@ -180,7 +180,7 @@ func TestTransient(t *testing.T) {
 	apply(t, r, m.define(&metadata.Metadata{Config: "web"}), m.startPaused())
 	virsh(t, s, "undefine", "web")
 	d := find(t, r, "web")
-	if d == nil || d.Persistent || d.Inactive.Text != "" || !d.Active() || d.Meta() == nil || d.Meta().Config != "web" {
+	if d == nil || d.Persistent || d.Inactive.Text() != "" || !d.Active() || d.Meta() == nil || d.Meta().Config != "web" {
 		t.Fatalf("an undefined domain that runs: %+v", d)
 	}
 	apply(t, r, m.step(plan.OpDestroy), m.step(plan.OpDestroy))

@@ -12,8 +12,8 @@ import (
 	"github.com/gitvirt/gitvirt/render/metadata"
 )
 
-// cache is what earlier observations learnt. It holds XML as text, and each text once; parsed trees would take ten
-// times as much memory.
+// cache is what earlier observations learnt. It holds XML as packed text, and each text once; parsed trees would take a
+// hundred times as much memory.
 //
 // What an event speaks of is spoilt: it is read again. Moments are numbered: each event is one, and so is each
 // beginning of listening. What was read after the last moment of its domain is as libvirt has it, as far as events
@@ -27,6 +27,8 @@ type cache struct {
 
 	// These are the observation's; only one runs at a time.
 	domains   map[libvirt.UUID]*entry
+	inactive  packer // of their XML
+	live      packer
 	layout    layout // of the last observation that was complete
 	autostart map[libvirt.UUID]bool
 	full      time.Time // when everything was read last
@@ -113,13 +115,13 @@ func (h heard) holds(e *entry) bool {
 }
 
 // text is the XML of a domain as libvirt gave it. An unchanged text keeps its hash, its record, and its place in memory.
-// Comparing takes 0.1 µs, hashing 5 µs, and parsing the record 30 µs for each domain.
-func text(xml string, old plan.XML, problem func(error)) plan.XML {
-	if xml == old.Text {
+// Comparing takes 2 µs, packing 3 µs, hashing 5 µs, and parsing the record 30 µs for each domain.
+func (p *packer) text(xml string, old plan.XML, problem func(error)) plan.XML {
+	if old.Packed != nil && xml == old.Text() {
 		return old
 	}
 	sum := sha256.Sum256([]byte(xml))
-	x := plan.XML{Text: xml, Hash: hex.EncodeToString(sum[:])}
+	x := plan.XML{Packed: p.pack(xml), Hash: hex.EncodeToString(sum[:])}
 	record, err := metadata.Parse(xml)
 	if err != nil {
 		problem(err) // without a record the domain is not ours, and is left alone

@@ -71,7 +71,7 @@ func TestEventsWake(t *testing.T) {
 		{"metadata", func() {
 			virsh(t, s, "metadata", "web", "https://x.invalid/", "--key", "x", "--set", "<note/>", "--live")
 		},
-			func(d *plan.Domain) bool { return strings.Contains(d.Live.Text, "x:note") }},
+			func(d *plan.Domain) bool { return strings.Contains(d.Live.Text(), "x:note") }},
 		{"QEMU's death", func() { kill(t, s, "web") }, func(d *plan.Domain) bool { return !d.Active() }},
 	} {
 		sandboxtest.Wait(t, soon, func() bool { observe(t, r); return quiet(r) }, "it was quiet")

@@ -105,7 +105,7 @@ func checkWorld(t *testing.T, r *runner.Runner, frozen int) {
 	t.Helper()
 	stuck := 0
 	for _, d := range observe(t, r).Domains {
-		if d.Inactive.Text == "" || d.Live.Text == "" || d.State != plan.DomainPaused {
+		if d.Inactive.Text() == "" || d.Live.Text() == "" || d.State != plan.DomainPaused {
 			t.Errorf("%s is not complete: %+v", d.Name, d)
 		}
 		if d.Stuck {
@@ -174,7 +174,7 @@ func TestFrozenByAnother(t *testing.T) {
 	if err := s.StartDaemon(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	stuck := func() bool { d := find(t, r, "web"); return d != nil && d.Stuck && d.Inactive.Text != "" }
+	stuck := func() bool { d := find(t, r, "web"); return d != nil && d.Stuck && d.Inactive.Text() != "" }
 	sandboxtest.Wait(t, soon, stuck, "it was stuck after a restart of the daemon too")
 }
 
@@ -194,7 +194,7 @@ func TestReadWithoutAnswer(t *testing.T) {
 	})
 	for range 12 {
 		for _, d := range observe(t, r).Domains {
-			if d.Stuck != (d.Name == "web") || (d.Inactive.Text == "") != d.Stuck || d.UUID == "" {
+			if d.Stuck != (d.Name == "web") || (d.Inactive.Text() == "") != d.Stuck || d.UUID == "" {
 				t.Fatalf("%s while there is no answer about web: %+v", d.Name, d)
 			}
 		}

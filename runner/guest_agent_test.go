@@ -54,8 +54,8 @@ func TestGuestAgent(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !strings.Contains(world.Domains[0].Live.Text, "name='org.qemu.guest_agent.0' state='connected'") {
-		t.Errorf("the channel is not shown as connected:\n%s", world.Domains[0].Live.Text)
+	if !strings.Contains(world.Domains[0].Live.Text(), "name='org.qemu.guest_agent.0' state='connected'") {
+		t.Errorf("the channel is not shown as connected:\n%s", world.Domains[0].Live.Text())
 	}
 	if err := r.Apply(t.Context(), []plan.Step{m.step(plan.OpDestroy)}); err != nil {
 		t.Fatal(err)

@@ -125,6 +125,7 @@ func (s *Source) revision(ctx context.Context, st *store, head, previous plumbin
 		Forced:  adv.forced,
 		root:    root,
 		read:    s.readBlob,
+		rest:    s.rest,
 	}, nil
 }
 

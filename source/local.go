@@ -59,8 +59,10 @@ func (r *localRemote) fetch(ctx context.Context, skip func(plumbing.Hash) bool, 
 	}
 	if err != nil {
 		r.close()
+		return head, err
 	}
-	return head, err
+	r.open.rest()
+	return head, nil
 }
 
 func (r *localRemote) reopen(dir string) error {

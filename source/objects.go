@@ -25,16 +25,27 @@ const objectCacheSize = 8 * cache.MiByte
 type objects struct {
 	mu     sync.Mutex
 	stores []*filesystem.Storage
+	caches []*cache.ObjectLRU // of the stores
 }
 
 // openObjects opens git directories: each holds a folder "objects".
 func openObjects(gitDirs ...string) *objects {
 	o := &objects{}
 	for _, dir := range gitDirs {
-		o.stores = append(o.stores, filesystem.NewStorageWithOptions(osfs.New(dir), cache.NewObjectLRU(objectCacheSize),
-			filesystem.Options{KeepDescriptors: true}))
+		kept := cache.NewObjectLRU(objectCacheSize)
+		o.caches = append(o.caches, kept)
+		o.stores = append(o.stores, filesystem.NewStorageWithOptions(osfs.New(dir), kept, filesystem.Options{KeepDescriptors: true}))
 	}
 	return o
+}
+
+// rest forgets the delta bases that are kept in memory.
+func (o *objects) rest() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for _, c := range o.caches {
+		c.Clear()
+	}
 }
 
 func (o *objects) close() {

@@ -27,6 +27,7 @@ type Snapshot struct {
 
 	root *folder
 	read func(hash string) ([]byte, error)
+	rest func() // nil where nothing is kept
 }
 
 // Entry is one file of a snapshot.
@@ -37,6 +38,14 @@ type Entry struct {
 	Hash string
 	// Size is in bytes.
 	Size int64
+}
+
+// Rest gives back what was kept in memory so that reading goes faster: all is read that is needed now. Reading stays
+// possible.
+func (s *Snapshot) Rest() {
+	if s.rest != nil {
+		s.rest()
+	}
 }
 
 // Read returns the bytes of an entry. It stays possible after the store was replaced, and holds no more in memory

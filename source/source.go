@@ -157,6 +157,15 @@ func (s *Source) use(st *store) {
 	}
 }
 
+// rest is what snapshots rest with.
+func (s *Source) rest() {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if s.store != nil {
+		s.store.rest()
+	}
+}
+
 // readBlob is what snapshots read with: from whatever store there is now.
 func (s *Source) readBlob(hash string) ([]byte, error) {
 	s.mu.RLock()

@@ -84,7 +84,7 @@ spec:
 	if len(probe.Problems) > 0 {
 		t.Fatal(probe.Problems)
 	}
-	spec, _ := manifest.Decode(probe.Configs["m"].Spec.Template.Spec)
+	spec, _ := manifest.Decode(probe.Configs["m"].Spec.Template.Spec.Tree())
 	networks, volumes := "", ""
 	for _, n := range spec.Domain.Devices.Interfaces {
 		networks += fmt.Sprintf("{name: %s, %s},", n.Name, map[bool]string{true: "libvirt: {network: default}", false: "user: {}"}[n.Name == "dmz"])

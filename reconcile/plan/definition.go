@@ -69,9 +69,6 @@ func (a *Assessment) define(mem Memory) (definition, error) {
 	if d.Meta() != nil {
 		m = *d.Meta()
 	}
-	want := i.Domain.Clone()
-	// A domain keeps the UUID that it was made with.
-	want.Ensure("uuid").Text = d.UUID
 	a.immutable()
 	temporary := temporaryOf(i)
 	before := mem.Memos[i.Name]
@@ -82,10 +79,13 @@ func (a *Assessment) define(mem Memory) (definition, error) {
 		a.cannot(before.Cannot)
 		return definition{meta: m, stale: a.stale(m)}, nil
 	}
+	want := i.Domain.Clone()
+	// A domain keeps the UUID that it was made with.
+	want.Ensure("uuid").Text = d.UUID
 	var live *domxml.Element
 	if d.Active() {
 		var err error
-		if live, err = domxml.Parse(d.Live.Text); err != nil {
+		if live, err = domxml.Parse(d.Live.Text()); err != nil {
 			return definition{}, fmt.Errorf("cannot read the live XML that libvirt gives of it: %w", err)
 		}
 	}
@@ -130,9 +130,9 @@ func temporaryOf(i *render.Instance) string {
 // nil for a domain that does not run.
 func (a *Assessment) compareInactive(memo *Memo, want, live *domxml.Element, m metadata.Metadata) (definition, *domxml.Element, error) {
 	i, d := a.Instance, a.Domain
-	text := d.Inactive.Text
+	text := d.Inactive.Text()
 	if text == "" {
-		text = d.Live.Text // somebody undefined it while it runs
+		text = d.Live.Text() // somebody undefined it while it runs
 	}
 	have, err := domxml.Parse(text)
 	if err != nil {

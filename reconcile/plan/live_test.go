@@ -44,7 +44,7 @@ func liveOf(t *testing.T, want, live *domxml.Element, rollout manifest.Rollout, 
 	next.Digest, next.Applied = "new", metadata.Pack(want)
 	inactive, _, _ := domxml.Redefine(live, want, live, nil, live)
 	d := &Domain{Name: "a", UUID: "594cbeeb-f4e8-5706-bdae-d20c07c5e109", ID: 7, State: DomainRunning, Persistent: true,
-		Live: XML{Text: live.String(), Hash: "l", Meta: &meta}, Inactive: XML{Text: inactive.String(), Hash: "i", Meta: &next}}
+		Live: XML{Packed: Plain(live.String()), Hash: "l", Meta: &meta}, Inactive: XML{Packed: Plain(inactive.String()), Hash: "i", Meta: &next}}
 	mem := Memory{Now: time.Unix(1000, 0)}
 	a := assess(Wanted{Host: "h"}, i, d, mem)
 	if change != nil {

@@ -86,7 +86,7 @@ func TestMakeIsPureAndSorted(t *testing.T) {
 	xml, meta := creation(instance(t, "a"))
 	meta.Put(xml)
 	text := xml.String()
-	world := World{Domains: []Domain{{Name: "a", UUID: "u", ID: -1, State: DomainShutoff, Persistent: true, Inactive: XML{Text: text, Hash: "1", Meta: &meta}}}}
+	world := World{Domains: []Domain{{Name: "a", UUID: "u", ID: -1, State: DomainShutoff, Persistent: true, Inactive: XML{Packed: Plain(text), Hash: "1", Meta: &meta}}}}
 	mem := Memory{Now: time.Unix(1000, 0)}
 	encode := func() string {
 		p, _ := Make(w, world, mem)
@@ -108,7 +108,7 @@ func TestMakeIsPureAndSorted(t *testing.T) {
 	if want := []string{"a remove", "b create", "b start", "c create", "c start"}; !slices.Equal(order, want) {
 		t.Errorf("order = %v, want %v", order, want)
 	}
-	if world.Domains[0].Inactive.Text != text {
+	if world.Domains[0].Inactive.Text() != text {
 		t.Error("the world was changed")
 	}
 }
@@ -120,7 +120,7 @@ func TestForgottenRecordRemovesNothing(t *testing.T) {
 	xml.Child("devices").Append(domxml.New("sound", "model", "ich9"))
 	meta.Applied, meta.Digest, meta.Outcome = "garbled", "old", metadata.OutcomeStopped
 	meta.Put(xml)
-	d := Domain{Name: "a", UUID: i.UUID, ID: -1, State: DomainShutoff, Persistent: true, Inactive: XML{Text: xml.String(), Hash: "1", Meta: &meta}}
+	d := Domain{Name: "a", UUID: i.UUID, ID: -1, State: DomainShutoff, Persistent: true, Inactive: XML{Packed: Plain(xml.String()), Hash: "1", Meta: &meta}}
 	p, _ := Make(Wanted{Host: "h", Instances: []*render.Instance{i}}, World{Domains: []Domain{d}}, Memory{Now: time.Unix(1, 0)})
 	for _, a := range p.Actions {
 		for _, s := range a.Steps {

@@ -63,7 +63,7 @@ func asks(i *render.Instance) bool {
 
 // hasAgent says whether the guest agent's channel is open at the guest's end, which libvirt shows in the live XML.
 func hasAgent(d *Domain) bool {
-	return strings.Contains(d.Live.Text, "name='org.qemu.guest_agent.0' state='connected'")
+	return strings.Contains(d.Live.Text(), "name='org.qemu.guest_agent.0' state='connected'")
 }
 
 // ready finds whether the guest is up, as far as that matters.

@@ -33,7 +33,7 @@ func newTried(t *testing.T) *tried {
 	back.Revision, back.Digest = "old", "sha256:old"
 	return &tried{
 		domain: Domain{Name: "a", UUID: i.UUID, ID: 7, State: DomainRunning, Persistent: true, Autostart: true,
-			Inactive: XML{Text: text, Hash: "1", Meta: &meta}, Live: XML{Text: text, Hash: "2", Meta: &live}},
+			Inactive: XML{Packed: Plain(text), Hash: "1", Meta: &meta}, Live: XML{Packed: Plain(text), Hash: "2", Meta: &live}},
 		mem: Memory{Now: time.Unix(1000, 0), Ready: map[string]Readiness{"a": {ID: 7, Since: time.Unix(950, 0), Message: "refused"}}},
 		wanted: Wanted{Host: "h", Revision: "newest", Instances: []*render.Instance{i},
 			Fallback: map[string]Fallback{"a": {Instance: back}}},

@@ -15,7 +15,7 @@ func kept(i *render.Instance, d *Domain, next *domxml.Element, slots domxml.Slot
 	switch {
 	case !i.Pinned || i.Rollout == manifest.RolloutLive || len(i.Temporary) > 0:
 	case d.Active():
-		live, err := domxml.Parse(d.Live.Text)
+		live, err := domxml.Parse(d.Live.Text())
 		if err != nil || d.Live.Meta == nil || d.Live.Meta.Temporary != "" {
 			break
 		}

@@ -37,7 +37,7 @@ func (def *definition) keepStale(d *Domain) {
 	def.stale = nil
 	for _, v := range gone {
 		listed := d.Live.Meta != nil && slices.ContainsFunc(d.Live.Meta.Volumes, func(o metadata.Volume) bool { return o.Pool == v.Pool && o.File == v.File })
-		if listed || strings.Contains(d.Live.Text, v.File) {
+		if listed || strings.Contains(d.Live.Text(), v.File) {
 			def.meta.Volumes = append(def.meta.Volumes, metadata.Volume{Name: v.Name, Pool: v.Pool, File: v.File})
 		} else {
 			def.stale = append(def.stale, v)

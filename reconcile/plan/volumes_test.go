@@ -58,7 +58,7 @@ func TestFetchedVolumes(t *testing.T) {
 			meta.Outcome = metadata.OutcomeStopped
 		}
 		meta.Put(xml)
-		d.Inactive = XML{Text: xml.String(), Hash: "1", Meta: &meta}
+		d.Inactive = XML{Packed: Plain(xml.String()), Hash: "1", Meta: &meta}
 		if running {
 			d.ID, d.State, d.Live = 1, DomainRunning, d.Inactive
 		}

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 
 	"github.com/gitvirt/gitvirt/render/metadata"
@@ -46,11 +47,25 @@ type Domain struct {
 
 // XML is a domain's XML as libvirt gives it.
 type XML struct {
-	Text string
-	// Hash is of Text; the same hash, the same bytes.
+	// Packed is the text, in whatever form the one who read it keeps it; nil when there is none.
+	Packed fmt.Stringer
+	// Hash is of the text; the same hash, the same bytes.
 	Hash string
 	// Meta is our record in it; nil when there is none.
 	Meta *metadata.Metadata
+}
+
+// Plain is a text that is kept as it is.
+type Plain string
+
+func (p Plain) String() string { return string(p) }
+
+// Text is the XML itself, empty when there is none. Each call may cost as much as a copy.
+func (x XML) Text() string {
+	if x.Packed == nil {
+		return ""
+	}
+	return x.Packed.String()
 }
 
 // DomainState is libvirt's state of a domain.

@@ -78,7 +78,7 @@ func golden(t *testing.T, name, path string, all map[string]*scene) {
 func TestSecretsAreShownNowhere(t *testing.T) {
 	for name, s := range scenes(t) {
 		server := serve(s)
-		if s.domain != nil && name != "blocked" && name != "stuck" && !strings.Contains(s.domain.Inactive.Text, "ua-init") {
+		if s.domain != nil && name != "blocked" && name != "stuck" && !strings.Contains(s.domain.Inactive.Text(), "ua-init") {
 			t.Errorf("%s: the domain has no seed: nothing could be given away", name)
 		}
 		for _, path := range []string{"/", "/metrics", "/api/v1alpha1/instances", "/api/v1alpha1/instances/web", "/api/v1alpha1/configs",

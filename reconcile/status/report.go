@@ -98,12 +98,12 @@ func (s *Snapshot) domain(before *Snapshot, old, out *Instance, d *plan.Domain) 
 		out.Status.Domain.ID = d.ID
 	}
 	xml := d.Inactive
-	if d.Live.Text != "" {
+	if d.Live.Packed != nil {
 		xml = d.Live
 	}
 	devices, known := before.devices[xml.Hash]
 	if !known {
-		devices = devicesOf(xml.Text)
+		devices = devicesOf(xml.Text())
 	}
 	s.devices[xml.Hash] = devices
 	out.Status.Devices = devices

@@ -130,10 +130,10 @@ func (s *scene) do(step plan.Step) {
 		s.off("shutdown")
 	case plan.OpMetadata:
 		if step.Config {
-			d.Inactive = s.xml(d.Inactive.Text, step.Metadata)
+			d.Inactive = s.xml(d.Inactive.Text(), step.Metadata)
 		}
 		if step.Live {
-			d.Live = s.xml(d.Live.Text, step.Metadata)
+			d.Live = s.xml(d.Live.Text(), step.Metadata)
 		}
 	case plan.OpAutostart:
 		d.Autostart = step.On
@@ -158,7 +158,7 @@ func (s *scene) xml(text string, m *metadata.Metadata) plan.XML {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	return plan.XML{Text: text, Hash: fmt.Sprintf("%q", text), Meta: meta}
+	return plan.XML{Packed: plan.Plain(text), Hash: fmt.Sprintf("%q", text), Meta: meta}
 }
 
 func (s *scene) parse(text string) *domxml.Element {

@@ -31,7 +31,7 @@ func scenes(t testing.TB) map[string]*scene {
 
 	blocked := add("blocked")
 	blocked.domain = &plan.Domain{Name: "web", UUID: "5d2e7b4c-0000-4000-8000-000000000001", ID: -1, State: plan.DomainShutoff, Persistent: true,
-		Inactive: plan.XML{Text: "<domain><name>web</name></domain>", Hash: "other"}}
+		Inactive: plan.XML{Packed: plan.Plain("<domain><name>web</name></domain>"), Hash: "other"}}
 	blocked.observe(web("1Gi", "") + runState("Running"))
 
 	removal := add("removal")

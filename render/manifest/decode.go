@@ -62,6 +62,8 @@ func (d *decoder) set(v reflect.Value, x any, s *schema) {
 
 func (d *decoder) setMapping(v reflect.Value, x map[string]any, s *schema) {
 	switch {
+	case v.Type() == reflect.TypeFor[Partial]():
+		v.Set(reflect.ValueOf(PartialOf(x)))
 	case s.tree && v.Kind() == reflect.Map:
 		v.Set(reflect.ValueOf(x).Convert(v.Type()))
 	case v.Type() == reflect.TypeFor[PresetSpec]():

@@ -92,7 +92,7 @@ func (c *checker) instance(at string, m foreignMeta) {
 }
 
 func (c *checker) foreignSpec(at string, t foreignTree) {
-	spec, _, _, _ := t.split()
+	said, _, _, _ := t.split()
 	// Presets, an instancetype and a preference may supply what is missing.
-	c.spec(at, spec, true)
+	c.spec(at, said.Tree(), true)
 }

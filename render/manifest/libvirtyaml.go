@@ -233,7 +233,7 @@ func (m *libvirtMachine) documents() []any {
 		panic(fmt.Sprintf("manifest: cannot write a domain: %v", err))
 	}
 	c.Spec.Template.Metadata = Meta{Labels: m.Metadata.Labels}
-	c.Spec.Template.Spec = Tree{"domainXML": string(text)}
+	c.Spec.Template.Spec = PartialOf(Tree{"domainXML": string(text)})
 	selector := map[string]any{}
 	for label, value := range m.Spec.NodeSelector {
 		selector[label] = value

@@ -96,7 +96,7 @@ func contents(s *Set) map[string]string {
 	}
 	for name, c := range s.Configs {
 		spec := c.Spec
-		spec.Template.Spec = whole(spec.Template.Spec)
+		spec.Template.Spec = PartialOf(whole(spec.Template.Spec.Tree()))
 		add(KindConfig, name, c.Metadata, spec)
 	}
 	for name, f := range s.Flavours {

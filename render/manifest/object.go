@@ -47,7 +47,7 @@ func (h *Host) documents() []any     { return []any{h} }
 func (d *Document) spec() Tree {
 	switch o := d.object.(type) {
 	case *Config:
-		return o.Spec.Template.Spec
+		return o.Spec.Template.Spec.Tree()
 	case *Flavour:
 		return o.Spec
 	case *Preset:
@@ -58,6 +58,9 @@ func (d *Document) spec() Tree {
 
 // text is the path of the domainXML file that a document names, or "".
 func (d *Document) text() string {
+	if c, ok := d.object.(*Config); ok && !c.Spec.Template.Spec.Mentions("domainXMLFrom") {
+		return ""
+	}
 	name, _ := d.spec()["domainXMLFrom"].(string)
 	return name
 }

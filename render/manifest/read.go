@@ -170,12 +170,15 @@ func (r *reader) decode(h header, tree map[string]any, w *walker) []Document {
 		doc := Document{Origin: r.at, Kind: h.kind.makes[i], Name: h.name, Written: h.kind.name, object: what}
 		if head := headerOf(what); head != nil {
 			head.At = r.at
+			head.share(doc.Kind)
 			if head.Written.Kind == "" {
 				head.Written = Written{Kind: h.kind.name, Spec: ownSpec(what)}
 			}
 			c.problems = append(c.problems, r.textPath(&doc, head.Written.Spec)...)
 		}
 		switch t := what.(type) {
+		case *Config:
+			t.Spec.Template.Spec.pack()
 		case *Instancetype:
 			t.At = r.at
 		case *Preference:
@@ -191,6 +194,16 @@ func (r *reader) decode(h header, tree map[string]any, w *walker) []Document {
 		w.findings = append(w.findings, finding{FieldProblem: p, line: line, column: column, warning: true})
 	}
 	return docs
+}
+
+// share replaces the header's most usual words by what all documents have in common: the words of a file are its own.
+func (h *Header) share(kind string) {
+	if h.APIVersion == APIVersion {
+		h.APIVersion = APIVersion
+	}
+	if h.Kind == kind {
+		h.Kind = kind
+	}
 }
 
 // textPath makes the path of a domainXML file relative to the repository.

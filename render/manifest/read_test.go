@@ -38,7 +38,7 @@ func TestReadAsKubernetes(t *testing.T) {
 	if diff := cmp.Diff(want.Header, got.Header); diff != "" {
 		t.Errorf("header: %s", diff)
 	}
-	spec, problems := Decode(got.Spec.Template.Spec)
+	spec, problems := Decode(got.Spec.Template.Spec.Tree())
 	if len(problems) > 0 {
 		t.Fatal(problems)
 	}

@@ -125,7 +125,7 @@ func (b builder) build(t reflect.Type, path string) *schema {
 	}
 	s := &schema{typ: t, enum: b.typeEnums[t], min: math.MinInt64, max: math.MaxInt64}
 	switch {
-	case t == reflect.TypeFor[Tree]():
+	case t == reflect.TypeFor[Tree](), t == reflect.TypeFor[Partial]():
 		return b.own
 	case t == reflect.TypeFor[foreignTree]():
 		return b.foreign

@@ -132,7 +132,7 @@ func (d *Document) inline(text []byte) *Document {
 	switch o := d.object.(type) {
 	case *Config:
 		config := *o
-		config.Spec.Template.Spec = inlined(o.Spec.Template.Spec, text)
+		config.Spec.Template.Spec = PartialOf(inlined(o.Spec.Template.Spec.Tree(), text))
 		c.object = &config
 	case *Flavour:
 		flavour := *o

@@ -144,8 +144,8 @@ const hostnameLabel = "kubernetes.io/hostname"
 
 // split takes out of a template what says where and how it starts: the node that a selector names or the labels that it
 // has to have, and whether it starts paused.
-func (t foreignTree) split() (spec Tree, p *Placement, host string, paused bool) {
-	spec = maps.Clone(Tree(t))
+func (t foreignTree) split() (said Partial, p *Placement, host string, paused bool) {
+	spec := maps.Clone(Tree(t))
 	if spec == nil {
 		spec = Tree{}
 	}
@@ -162,5 +162,5 @@ func (t foreignTree) split() (spec Tree, p *Placement, host string, paused bool)
 	paused = spec["startStrategy"] == string(kubevirt.StartStrategyPaused)
 	delete(spec, "nodeSelector")
 	delete(spec, "startStrategy")
-	return spec, p, host, paused
+	return PartialOf(spec), p, host, paused
 }

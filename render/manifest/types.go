@@ -109,7 +109,7 @@ type Template struct {
 	// Spec is that of the instances.
 	//
 	// It has been checked against InstanceSpec.
-	Spec Tree `json:"spec,omitempty"`
+	Spec Partial `json:"spec,omitzero"`
 }
 
 // Tree is a JSON object as it was written: maps, slices, strings, bools, nil, int64 and float64.

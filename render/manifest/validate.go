@@ -24,7 +24,7 @@ func (c *Config) check(ch *checker) {
 	}
 	// What a flavour or a preset may supply can only be missed once all are merged.
 	labelled := len(c.Metadata.Labels)+len(c.Spec.Template.Metadata.Labels) > 0
-	ch.spec("spec.template.spec", c.Spec.Template.Spec, c.Spec.Flavour != "" || len(c.Spec.Presets) > 0 || labelled)
+	ch.spec("spec.template.spec", c.Spec.Template.Spec.Tree(), c.Spec.Flavour != "" || len(c.Spec.Presets) > 0 || labelled)
 }
 
 func (f *Flavour) check(ch *checker) {
