@@ -278,6 +278,8 @@ func (b bed) foretold(t *testing.T, facts status.Facts, a *agent, restarted bool
 		switch {
 		case effect == plan.EffectLive && ok && waits.Why == "":
 			t.Errorf("%s was to come live, and waits", path)
+		case path == "domain.memory.guest" && a.domain("web").State == plan.DomainPaused:
+			// A paused guest gives nothing back: it may have what is wanted already.
 		case effect == plan.EffectNextStart && !ok && !restarted && live[running(path)] == "" &&
 			!slices.ContainsFunc(waited, func(s plan.Staged) bool { return s.Path == path }):
 			// What runs already, for this run alone or because an edit is taken back that had not come, is nothing to wait for.
