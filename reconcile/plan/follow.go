@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/gitvirt/gitvirt/render/manifest"
@@ -141,7 +142,8 @@ func (a *Assessment) writeBeside(def *definition, t todo) {
 	live := t.changes()
 	var rest []Change
 	for _, c := range def.changes {
-		if !slices.ContainsFunc(live, func(l Change) bool { return l.Path == c.Path }) {
+		// A device that comes while the machine runs comes with all that is said of it.
+		if !slices.ContainsFunc(live, func(l Change) bool { return l.Path == c.Path || strings.HasPrefix(c.Path, l.Path+".") }) {
 			rest = append(rest, c)
 		}
 	}
