@@ -96,6 +96,12 @@ func newAgent(t testing.TB, libvirt reconcile.Runner) *agent {
 // restart is the agent killed, and another in its place.
 func (a *agent) restart() {
 	a.t.Helper()
+	a.loop = a.newLoop()
+}
+
+// newLoop is an agent's loop over what the agent before left.
+func (a *agent) newLoop() *reconcile.Loop {
+	a.t.Helper()
 	loop, err := reconcile.New(reconcile.Options{
 		Host: a.host, Fleet: "test", Interval: time.Minute, Budget: 3, StateFile: a.state,
 		Source: a.repo, Runner: a.libvirt, Prober: a.prober, Logger: slog.New(slog.DiscardHandler), Metrics: a,
@@ -107,7 +113,7 @@ func (a *agent) restart() {
 	if err != nil {
 		a.t.Fatal(err)
 	}
-	a.loop = loop
+	return loop
 }
 
 func (a *agent) Fetched(time.Duration, error) {}

@@ -3,7 +3,6 @@ package reconcile_test
 import (
 	"fmt"
 	"html"
-	"log/slog"
 	"maps"
 	"math/rand/v2"
 	"os"
@@ -13,7 +12,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/gitvirt/gitvirt/reconcile"
 	"github.com/gitvirt/gitvirt/reconcile/plan"
 	"github.com/gitvirt/gitvirt/reconcile/status"
 	"github.com/gitvirt/gitvirt/render/domxml"
@@ -148,15 +146,7 @@ func (s *shape) edit(r *rand.Rand) {
 // look is a plan by an agent that does nothing.
 func (a *agent) look() status.Facts {
 	a.t.Helper()
-	loop, err := reconcile.New(reconcile.Options{
-		Host: a.host, Fleet: "test", Interval: time.Minute, Budget: 3, StateFile: a.state,
-		Source: a.repo, Runner: a.libvirt, Logger: slog.New(slog.DiscardHandler), Metrics: a,
-		Publish: func(status.Facts) {}, Refused: func(error) bool { return false },
-	})
-	if err != nil {
-		a.t.Fatal(err)
-	}
-	facts, err := loop.Look(a.t.Context())
+	facts, err := a.newLoop().Look(a.t.Context())
 	if err != nil {
 		a.t.Fatal(err)
 	}

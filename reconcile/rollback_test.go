@@ -226,14 +226,9 @@ func TestRollbackSurvivesTheAgent(t *testing.T) {
 					a.repo.commit(t, trial(2, "128Mi"), 0)
 					restarts := 0
 					for range 150 {
-						was := f.struck
-						for _, done := range a.settle(1) {
-							if strings.Contains(done, " restart ") {
-								restarts++
-							}
-						}
-						if f.struck && !was {
-							a.restart() // killed there
+						n, killed := a.settleWith(f)
+						restarts += n
+						if killed {
 							clear(o.known)
 						}
 					}
@@ -252,6 +247,22 @@ func TestRollbackSurvivesTheAgent(t *testing.T) {
 			return
 		}
 	}
+}
+
+// settleWith makes a pass under a fault, says how many restarts were done, and whether the fault struck now: then the
+// agent was killed there, and another is in its place.
+func (a *agent) settleWith(f *faulty) (restarts int, killed bool) {
+	a.t.Helper()
+	was := f.struck
+	for _, done := range a.settle(1) {
+		if strings.Contains(done, " restart ") {
+			restarts++
+		}
+	}
+	if killed = f.struck && !was; killed {
+		a.restart()
+	}
+	return restarts, killed
 }
 
 func TestRevisionToGoBackToIsGone(t *testing.T) {

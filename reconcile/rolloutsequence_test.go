@@ -3,7 +3,6 @@ package reconcile_test
 import (
 	"fmt"
 	"math/rand/v2"
-	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -51,15 +50,8 @@ func rollouts(t *testing.T, r *rand.Rand) {
 		a.repo.commit(t, says(n, mib), 0)
 		restarts := 0
 		for range 90 {
-			was := f.struck
-			for _, done := range a.settle(1) {
-				if strings.Contains(done, " restart ") {
-					restarts++
-				}
-			}
-			if f.struck && !was {
-				a.restart()
-			}
+			n, _ := a.settleWith(f)
+			restarts += n
 			if away := away(a); away > most {
 				t.Fatalf("revision %d: %d members are away, and %d may be", n, away, most)
 			}

@@ -43,21 +43,10 @@ func attach(in Input, o Options, i *Instance, tree manifest.Tree, own *domxml.El
 	}
 	with := *i
 	with.Spec, with.Volumes = *full, nil
-	for n, v := range full.Volumes {
-		volume, err := volumeOf(&with, o, v)
-		if err != nil {
-			add([]manifest.FieldProblem{{Field: fmt.Sprintf("volumes[%d]", n), Message: err.Error()}})
-			continue
-		}
-		with.Volumes = append(with.Volumes, volume)
-	}
-	domain, bad := domainOf(&with, in, o, false)
+	domain, bad := with.build(in, o, own, false)
 	add(bad)
 	if len(problems) > 0 {
 		return problems
-	}
-	if own != nil {
-		domain = domxml.Merge(domain, own)
 	}
 	i.TemporaryVolumes = with.Volumes[base["volumes"]:]
 	i.Temporary = temporary(domain, i.Domain, a)

@@ -145,31 +145,38 @@ func Complete(in Input, o Options) (*Instance, []manifest.Problem) {
 	i.Rollout = either(i.Rollout, manifest.RolloutStage)
 	i.Rollback = either(i.Rollback, manifest.RollbackNever)
 	i.DeletionPolicy = either(i.DeletionPolicy, manifest.DeletionRetain)
-	for n, v := range spec.Volumes {
-		volume, err := volumeOf(i, o, v)
-		if err != nil {
-			problem(fmt.Sprintf("volumes[%d]", n), err.Error())
-			continue
-		}
-		i.Volumes = append(i.Volumes, volume)
-	}
-	domain, bad := domainOf(i, in, o, own != nil && said == nil)
+	domain, bad := i.build(in, o, own, own != nil && said == nil)
 	for _, p := range bad {
 		problem(p.Field, p.Message)
 	}
 	if len(problems) > 0 {
 		return nil, problems
 	}
-	if own != nil {
-		domain = domxml.Merge(domain, own)
-		i.UUID = domain.Child("uuid").Text
-	}
+	i.UUID = domain.Child("uuid").Text
 	i.Domain = domain
 	i.Digest = digest(i)
 	if bad := attach(in, o, i, tree, own); len(bad) > 0 {
 		return nil, bad
 	}
 	return i, nil
+}
+
+// build makes the volumes of an instance from its spec, and its domain, with what is said in libvirt's own language over it.
+func (i *Instance) build(in Input, o Options, own *domxml.Element, detailed bool) (*domxml.Element, []manifest.FieldProblem) {
+	var problems []manifest.FieldProblem
+	for n, v := range i.Spec.Volumes {
+		volume, err := volumeOf(i, o, v)
+		if err != nil {
+			problems = append(problems, manifest.FieldProblem{Field: fmt.Sprintf("volumes[%d]", n), Message: err.Error()})
+			continue
+		}
+		i.Volumes = append(i.Volumes, volume)
+	}
+	domain, bad := domainOf(i, in, o, detailed)
+	if own != nil {
+		domain = domxml.Merge(domain, own)
+	}
+	return domain, append(problems, bad...)
 }
 
 // ownXML reads what the spec says in libvirt's own language, and names the field that says it.

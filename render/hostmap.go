@@ -33,33 +33,26 @@ func onHost(in Input, spec *manifest.InstanceSpec) []manifest.FieldProblem {
 	}
 	for i := range spec.Volumes {
 		v := &spec.Volumes[i]
-		at := fmt.Sprintf("volumes[%d]", i)
+		field, claim, ephemeral := "", "", false
 		switch {
 		case v.PersistentVolumeClaim != nil:
-			source, why := in.claim(v.PersistentVolumeClaim.ClaimName)
-			if why != "" {
-				fail(at+".persistentVolumeClaim.claimName", "%s", why)
-				continue
-			}
-			v.VolumeSource = source
+			field, claim = "persistentVolumeClaim.claimName", v.PersistentVolumeClaim.ClaimName
 		case v.DataVolume != nil:
-			source, why := in.claim(v.DataVolume.Name)
-			if why != "" {
-				fail(at+".dataVolume.name", "%s", why)
-				continue
-			}
-			v.VolumeSource = source
+			field, claim = "dataVolume.name", v.DataVolume.Name
 		case v.Ephemeral != nil && v.Ephemeral.PersistentVolumeClaim != nil:
-			source, why := in.claim(v.Ephemeral.PersistentVolumeClaim.ClaimName)
-			if why == "" {
-				source, why = layered(source)
-			}
-			if why != "" {
-				fail(at+".ephemeral.persistentVolumeClaim.claimName", "%s", why)
-				continue
-			}
-			v.VolumeSource = source
+			field, claim, ephemeral = "ephemeral.persistentVolumeClaim.claimName", v.Ephemeral.PersistentVolumeClaim.ClaimName, true
+		default:
+			continue
 		}
+		source, why := in.claim(claim)
+		if why == "" && ephemeral {
+			source, why = layered(source)
+		}
+		if why != "" {
+			fail(fmt.Sprintf("volumes[%d].%s", i, field), "%s", why)
+			continue
+		}
+		v.VolumeSource = source
 	}
 	return problems
 }

@@ -36,13 +36,7 @@ func TestKilledAtEveryStep(t *testing.T) {
 				machineDoc("created", "", "16Mi", "root"), runDoc("created", paused),
 			}
 			h.push(let, after...)
-			victims := make(chan *os.Process, 1)
-			fault := h.proxy.Inject(proxy.Fault{Nth: at, When: when, Action: func(proxy.Call) proxy.Verdict {
-				_ = (<-victims).Kill()
-				return proxy.Cut
-			}})
-			h.until(fault.Fired(), victims)
-			fault.Remove()
+			fault := h.cut(at, when, true)
 			select {
 			case <-fault.Fired():
 				struck = true
@@ -74,6 +68,23 @@ func TestKilledAtEveryStep(t *testing.T) {
 		t.Errorf("only %d kills: is the plan what it was?", kills)
 	}
 	t.Logf("%d kills", kills)
+}
+
+// cut makes passes until one is cut off from libvirt at its nth write, and killed too if it is to be; or until all is in
+// sync. The fault is removed then.
+func (h *host) cut(nth int, when proxy.Moment, kill bool) *proxy.Injected {
+	h.t.Helper()
+	victims := make(chan *os.Process, 1)
+	fault := h.proxy.Inject(proxy.Fault{Nth: nth, When: when, Action: func(proxy.Call) proxy.Verdict {
+		victim := <-victims
+		if kill {
+			_ = victim.Kill() // it may have ended
+		}
+		return proxy.Cut
+	}})
+	defer fault.Remove()
+	h.until(fault.Fired(), victims)
+	return fault
 }
 
 // until makes passes until one is killed, or all is in sync.

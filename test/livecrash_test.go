@@ -2,7 +2,6 @@ package test
 
 import (
 	"fmt"
-	"os"
 	"strings"
 	"testing"
 
@@ -59,16 +58,7 @@ func TestCutAtEveryLiveChange(t *testing.T) {
 				followDoc(name, "{sockets: 2, maxSockets: 2}", ", state: down", ", {name: data}, {name: wide, disk: {bus: scsi}}", "2Mi",
 					"<title>t</title><devices><disk><alias name='ua-root'/><iotune><total_iops_sec>100</total_iops_sec></iotune></disk></devices>"),
 				runDoc(name, "state: Paused, attach: {disks: [{name: spare}], volumes: [{name: spare, emptyDisk: {capacity: 1Mi}}]}"))
-			victims := make(chan *os.Process, 1)
-			fault := h.proxy.Inject(proxy.Fault{Nth: at, When: when, Action: func(proxy.Call) proxy.Verdict {
-				victim := <-victims
-				if rounds%4 < 2 {
-					_ = victim.Kill()
-				}
-				return proxy.Cut
-			}})
-			h.until(fault.Fired(), victims)
-			fault.Remove()
+			fault := h.cut(at, when, rounds%4 < 2)
 			select {
 			case <-fault.Fired():
 				struck = true

@@ -153,7 +153,7 @@ func (a *Assessment) compareInactive(memo *Memo, want, live *domxml.Element, m m
 	case m.Digest != i.Digest:
 		def.reason, def.message = "Edited", "its definition changed"
 	case len(changes) > 0:
-		def.reason, def.message = "Drift", fmt.Sprintf("somebody changed it by hand: what the config %s (%s) says is put back", i.Config, i.Source)
+		def.reason, def.message = "Drift", a.byHand("it")
 	default:
 		return def, have, nil
 	}
@@ -161,7 +161,7 @@ func (a *Assessment) compareInactive(memo *Memo, want, live *domxml.Element, m m
 		def.changes = append(def.changes, sizeChanges(m, i)...)
 	}
 	def.next = next
-	def.meta = record(i, kept(i, d, next, slots))
+	def.meta = record(i, kept(i, d, next, live, slots))
 	def.meta.Run, def.meta.UID, def.meta.Outcome, def.meta.Paused, def.meta.Drift = m.Run, m.UID, m.Outcome, m.Paused, m.Drift
 	def.meta.Started, def.meta.Good, def.meta.Failed = m.Started, m.Good, m.Failed
 	a.keepSizes(m, &def.meta)

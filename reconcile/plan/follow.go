@@ -19,13 +19,6 @@ const Patience = 30 * time.Second
 // lookAgain is how often a guest is looked at that has been asked for something.
 const lookAgain = time.Second
 
-func minTime(a, b time.Time) time.Time {
-	if b.Before(a) {
-		return b
-	}
-	return a
-}
-
 // todo is what a running machine is behind with and can come by while it runs.
 type todo struct {
 	now   []Behind // to be done
@@ -117,16 +110,22 @@ func (a *Assessment) restartsFor(m *metadata.Metadata) bool {
 	if len(behind) == 0 {
 		return false
 	}
-	if live := a.Domain.Live.Meta; live == nil || live.Digest != a.Instance.Digest {
+	live := a.Domain.Live.Meta
+	if live == nil || live.Digest != a.Instance.Digest {
 		return true
 	}
 	drift := fmt.Sprintf("%x", sha256.Sum256(fmt.Appendf(nil, "%v", behind)))[:16]
-	if a.Domain.Live.Meta.Drift == drift {
+	if live.Drift == drift {
 		a.note("NotKept", fmt.Sprintf("%s is not as it is declared, and a restart has not changed that: it has %q for %q", behind[0].Path, behind[0].From, behind[0].To))
 		return false
 	}
 	m.Drift = drift
 	return true
+}
+
+// byHand says who said what, where something is not as it was left.
+func (a *Assessment) byHand(what string) string {
+	return fmt.Sprintf("somebody changed %s by hand: what the config %s (%s) says is put back", what, a.Instance.Config, a.Instance.Source)
 }
 
 // recordedDrift is what the inactive XML says that the machine was restarted for.
@@ -183,17 +182,17 @@ func (a *Assessment) follow(t todo, mem Memory) {
 		case b.Temporary:
 			reason, message = "Attach", "its RunState says which devices this run has beside its definition"
 		case live != nil && live.Digest == a.Instance.Digest:
-			reason, message = "Drift", fmt.Sprintf("somebody changed the running machine by hand: what the config %s (%s) says is put back", a.Instance.Config, a.Instance.Source)
+			reason, message = "Drift", a.byHand("the running machine")
 		}
 		a.act(EffectLive, reason, message, b.Changes, b.Steps...)
 		a.Actions[len(a.Actions)-1].Try = b.Try
 	}
 	for _, b := range t.asked {
 		a.act(EffectLive, "Waiting", fmt.Sprintf("waiting until %s for the guest to follow", t.until.UTC().Format(time.RFC3339)), b.Changes)
-		a.wake(minTime(t.until, mem.Now.Add(lookAgain))) // the balloon makes no event
+		a.wake(t.until)
+		a.wake(mem.Now.Add(lookAgain)) // the balloon makes no event
 	}
-	behind := slices.ContainsFunc(a.behind, func(b Behind) bool { return !b.Guests })
-	if after := memo.After; after != nil && len(t.now)+len(t.asked) == 0 && !behind && len(a.Blocked) == 0 {
+	if after := memo.After; after != nil && len(t.now)+len(t.asked) == 0 && len(a.Blocked) == 0 {
 		a.act(EffectLive, "Record", "the running machine is what is declared", nil, a.step(Step{Op: OpMetadata, Metadata: after, Live: true}))
 	}
 }

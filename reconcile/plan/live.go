@@ -19,7 +19,7 @@ type Behind struct {
 	Effect Effect
 	// Why says why it cannot come live, where the field alone does not.
 	Why string
-	// Try names it among all that are tried.
+	// Try names it among all that are tried; empty for what cannot come live.
 	Try   string
 	Steps []Step
 	// Temporary says that it is a temporary device: it comes and goes live, whatever the rollout.
@@ -113,13 +113,12 @@ func (c *comparison) step(s Step) Step { return c.a.step(s) }
 
 // add adds what the machine is behind with. The same content is the same try.
 func (c *comparison) add(b Behind) {
-	content := ""
-	for _, s := range b.Steps {
-		content += fmt.Sprintf("%s %s %s %d %v %s %s\n", s.Op, s.XML, s.Device, s.Amount, s.Tune, s.Title, s.Description)
-	}
-	b.Try = fmt.Sprintf("%s %x", b.Changes[0].Path, sha256.Sum256([]byte(content)))
-	if b.Effect != EffectLive {
-		b.Steps = nil
+	if b.Effect == EffectLive {
+		content := ""
+		for _, s := range b.Steps {
+			content += fmt.Sprintf("%s %s %s %d %v %s %s\n", s.Op, s.XML, s.Device, s.Amount, s.Tune, s.Title, s.Description)
+		}
+		b.Try = fmt.Sprintf("%s %x", b.Changes[0].Path, sha256.Sum256([]byte(content)))
 	}
 	c.list = append(c.list, b)
 }
@@ -213,11 +212,7 @@ func (c *comparison) sizes(m metadata.Metadata) {
 		}
 		grown := m
 		grown.Volumes = slices.Clone(m.Volumes)
-		for n := range grown.Volumes {
-			if o := &grown.Volumes[n]; o.Pool == v.Pool && o.File == v.File {
-				o.Size = v.Size
-			}
-		}
+		grown.Volumes[find(grown.Volumes, v.Pool, v.File)].Size = v.Size // it has grown, so it is there
 		b.Effect, b.Steps = EffectLive, []Step{
 			c.step(Step{Op: OpResize, Device: disk.Child("target").Attr("dev"), Amount: uint64(v.Size)}),
 			c.step(Step{Op: OpMetadata, Metadata: &grown, Live: true}),

@@ -14,54 +14,59 @@ import (
 // written first, and says what was declared together with what is about to be; a device that it names and that never came
 // does no harm. Once nothing is left to be changed, it says what is declared, and no more.
 func (a *Assessment) record(memo *Memo, slots domxml.Slots, m metadata.Metadata, want, was *domxml.Element, old []*domxml.Element) {
-	i, d := a.Instance, a.Domain
-	follows := i.Rollout != manifest.RolloutStage // the machine follows the config while it runs
+	i := a.Instance
 	now := m
 	now.Digest, now.Revision, now.Applied = "", "", ""
-	if d.Live.Meta != nil {
-		now = *d.Live.Meta
+	if live := a.Domain.Live.Meta; live != nil {
+		now = *live
 	}
-	before, after := now, now
-	for _, v := range m.Volumes {
-		if !slices.ContainsFunc(now.Volumes, func(o metadata.Volume) bool { return o.Pool == v.Pool && o.File == v.File }) {
-			before.Volumes = append(slices.Clip(before.Volumes), v)
-		}
-	}
-	changed := false
-	if follows {
-		if all := merged(was, want); was == nil || metadata.Redacted(all) != metadata.Redacted(was) {
-			before.Applied, before.Digest, changed = metadata.Pack(all), "", true
-		}
-		after.Applied, after.Digest, after.Revision, after.Volumes = metadata.Pack(want), m.Digest, m.Revision, m.Volumes
-		after.Flavour, after.GraceSeconds, after.DeletionPolicy = m.Flavour, m.GraceSeconds, m.DeletionPolicy
-	}
+	follows := i.Rollout != manifest.RolloutStage // the machine follows the config while it runs
 	both := slices.Clone(old)
 	for _, t := range i.Temporary {
 		if !isOf(both, t) {
 			both = append(both, t)
 		}
 	}
-	if len(both) > len(old) {
-		before.Temporary, changed = pack(both), true
-	}
-	after.Temporary = pack(i.Temporary)
-	if changed {
-		memo.Before = &before
-	}
-	if len(i.Temporary) != len(old) || len(both) > len(old) || follows && now.Digest != m.Digest {
-		memo.After = &after
-	}
-	if config := m; len(i.Temporary) > 0 {
-		config.Slots, config.Volumes = slots, slices.Clone(m.Volumes)
-		for _, v := range volumesOf(i.TemporaryVolumes) {
-			if !slices.ContainsFunc(config.Volumes, func(o metadata.Volume) bool { return o.Pool == v.Pool && o.File == v.File }) {
-				config.Volumes = append(config.Volumes, v)
+	if slices.ContainsFunc(memo.Behind, func(b Behind) bool { return b.Effect == EffectLive }) {
+		before, changed := now, len(both) > len(old)
+		before.Volumes = joined(now.Volumes, m.Volumes)
+		if changed {
+			before.Temporary = pack(both)
+		}
+		if follows {
+			if all := merged(was, want); was == nil || metadata.Redacted(all) != metadata.Redacted(was) {
+				before.Applied, before.Digest, changed = metadata.Pack(all), "", true
 			}
 		}
-		if !maps.Equal(config.Slots, m.Slots) || len(config.Volumes) > len(m.Volumes) {
-			memo.Config = &config
+		if changed {
+			memo.Before = &before
 		}
+		memo.Config = a.plugged(slots, m)
 	}
+	behind := slices.ContainsFunc(memo.Behind, func(b Behind) bool { return !b.Guests })
+	if differs := len(i.Temporary) != len(old) || len(both) > len(old); !behind && (differs || follows && now.Digest != m.Digest) {
+		after := now
+		after.Temporary = pack(i.Temporary)
+		if follows {
+			after.Applied, after.Digest, after.Revision, after.Volumes = metadata.Pack(want), m.Digest, m.Revision, m.Volumes
+			after.Flavour, after.GraceSeconds, after.DeletionPolicy = m.Flavour, m.GraceSeconds, m.DeletionPolicy
+		}
+		memo.After = &after
+	}
+}
+
+// plugged is what the inactive XML's record has to say of temporary devices: their places, and their volumes. It is nil when
+// it says so.
+func (a *Assessment) plugged(slots domxml.Slots, m metadata.Metadata) *metadata.Metadata {
+	if len(a.Instance.Temporary) == 0 {
+		return nil
+	}
+	next := m
+	next.Slots, next.Volumes = slots, joined(m.Volumes, volumesOf(a.Instance.TemporaryVolumes))
+	if maps.Equal(next.Slots, m.Slots) && len(next.Volumes) == len(m.Volumes) {
+		return nil
+	}
+	return &next
 }
 
 // merged is what was said together with what is; what only a start brings stays what it was at the start.

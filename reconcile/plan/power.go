@@ -180,11 +180,7 @@ func (a *Assessment) off(def definition, mem Memory) {
 func withoutStale(volumes []metadata.Volume, def definition) []metadata.Volume {
 	var kept []metadata.Volume
 	for _, v := range volumes {
-		gone := false
-		for _, s := range def.stale {
-			gone = gone || s.Pool == v.Pool && s.File == v.File
-		}
-		if !gone {
+		if !holds(def.stale, v.Pool, v.File) {
 			kept = append(kept, v)
 		}
 	}

@@ -9,14 +9,13 @@ import (
 // kept is what a record says of devices' places. Where a device is, the definition itself says, so that going back to an
 // earlier definition gives the same bytes. What is left are the targets, and the places of devices that are gone. Going back
 // to a pinned revision leaves no hole of a device that was defined and gone again before the machine ran with it: no guest
-// has seen it.
-func kept(i *render.Instance, d *Domain, next *domxml.Element, slots domxml.Slots) domxml.Slots {
+// has seen it. live is the domain as it runs; nil when it does not.
+func kept(i *render.Instance, d *Domain, next, live *domxml.Element, slots domxml.Slots) domxml.Slots {
 	ran := func(string) bool { return true }
 	switch {
 	case !i.Pinned || i.Rollout == manifest.RolloutLive || len(i.Temporary) > 0:
-	case d.Active():
-		live, err := domxml.Parse(d.Live.Text())
-		if err != nil || d.Live.Meta == nil || d.Live.Meta.Temporary != "" {
+	case live != nil:
+		if d.Live.Meta == nil || d.Live.Meta.Temporary != "" {
 			break
 		}
 		runs := named(live)

@@ -27,8 +27,29 @@ func recorded(m *metadata.Metadata, choose func(keep bool) bool) []render.Volume
 // earlier user-data, an empty disk that is gone.
 func (a *Assessment) stale(m metadata.Metadata) []render.Volume {
 	return slices.DeleteFunc(recorded(&m, func(keep bool) bool { return !keep }), func(old render.Volume) bool {
-		return slices.ContainsFunc(slices.Concat(a.Instance.Volumes, a.Instance.TemporaryVolumes), func(v render.Volume) bool { return v.Pool == old.Pool && v.File == old.File })
+		return holds(slices.Concat(a.Instance.Volumes, a.Instance.TemporaryVolumes), old.Pool, old.File)
 	})
+}
+
+// holds says whether volumes have one of a pool and a name in it: that is what a volume is known by.
+func holds(volumes []render.Volume, pool, file string) bool {
+	return slices.ContainsFunc(volumes, func(v render.Volume) bool { return v.Pool == pool && v.File == file })
+}
+
+// find is where a record has a volume; -1 when it has not.
+func find(volumes []metadata.Volume, pool, file string) int {
+	return slices.IndexFunc(volumes, func(v metadata.Volume) bool { return v.Pool == pool && v.File == file })
+}
+
+// joined are a record's volumes with those of more that it has not.
+func joined(volumes, more []metadata.Volume) []metadata.Volume {
+	all := slices.Clone(volumes)
+	for _, v := range more {
+		if find(volumes, v.Pool, v.File) < 0 {
+			all = append(all, v)
+		}
+	}
+	return all
 }
 
 // keepStale keeps the volumes that the run which goes on needs still. Those of a definition that never ran may go.
@@ -36,7 +57,7 @@ func (def *definition) keepStale(d *Domain) {
 	gone := def.stale
 	def.stale = nil
 	for _, v := range gone {
-		listed := d.Live.Meta != nil && slices.ContainsFunc(d.Live.Meta.Volumes, func(o metadata.Volume) bool { return o.Pool == v.Pool && o.File == v.File })
+		listed := d.Live.Meta != nil && find(d.Live.Meta.Volumes, v.Pool, v.File) >= 0
 		if listed || strings.Contains(d.Live.Text(), v.File) {
 			def.meta.Volumes = append(def.meta.Volumes, metadata.Volume{Name: v.Name, Pool: v.Pool, File: v.File})
 		} else {
@@ -63,10 +84,8 @@ func (a *Assessment) checkSizes(m metadata.Metadata) {
 // keepSizes keeps the larger size in the record, so that a refused one is not forgotten.
 func (a *Assessment) keepSizes(old metadata.Metadata, next *metadata.Metadata) {
 	for n, v := range next.Volumes {
-		for _, o := range old.Volumes {
-			if o.Pool == v.Pool && o.File == v.File {
-				next.Volumes[n].Size = max(v.Size, o.Size)
-			}
+		if o := find(old.Volumes, v.Pool, v.File); o >= 0 {
+			next.Volumes[n].Size = max(v.Size, old.Volumes[o].Size)
 		}
 	}
 }
@@ -83,10 +102,8 @@ func sizeChanges(m metadata.Metadata, i *render.Instance) []Change {
 }
 
 func sizeOf(m metadata.Metadata, v render.Volume) int64 {
-	for _, o := range m.Volumes {
-		if o.Pool == v.Pool && o.File == v.File {
-			return o.Size
-		}
+	if n := find(m.Volumes, v.Pool, v.File); n >= 0 {
+		return m.Volumes[n].Size
 	}
 	return 0
 }

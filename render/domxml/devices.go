@@ -30,7 +30,7 @@ func Devices(have, want, was *Element) (devices []DeviceChange, rest []Change) {
 		}
 	}
 	for _, change := range all {
-		if is, _ := IsDevice(change.Path); !is {
+		if !strings.HasPrefix(change.Path, "devices/") {
 			rest = append(rest, change)
 		}
 	}
@@ -66,18 +66,6 @@ func Device(domain, device *Element) *Element {
 		return nil
 	}
 	return pair("devices/"+device.Name, []*Element{device}, named(devices, device.Name))[device]
-}
-
-// IsDevice says whether the path of a change is that of a device, or below one; whole says that it is the device itself.
-func IsDevice(path string) (is, whole bool) {
-	rest, is := strings.CutPrefix(path, "devices/")
-	if !is {
-		return false, false
-	}
-	if i := strings.LastIndexByte(rest, ']'); i >= 0 {
-		rest = rest[i+1:]
-	}
-	return true, !strings.ContainsAny(rest, "/@")
 }
 
 // Named finds the device of a kind (disk) that has a name; nil when there is none.
