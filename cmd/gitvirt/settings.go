@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"time"
 
@@ -113,11 +114,14 @@ func load(file string, flags *pflag.FlagSet) (settings, error) {
 	return s, errors.Join(bad, s.validate())
 }
 
+// goType is how the decoder names where a key is: by our types, which are named as the sections of the file are.
+var goType = regexp.MustCompile(`not found in type main\.(\w+)`)
+
 // plain takes the names of Go's types out of the decoder's words.
 func plain(err error) string {
 	s := strings.TrimPrefix(err.Error(), "yaml: ")
 	s = strings.ReplaceAll(s, "not found in type main.settings", "is not known")
-	return strings.ReplaceAll(s, "not found in type main.auth", "is not known in auth")
+	return goType.ReplaceAllString(s, "is not known in $1")
 }
 
 func (s settings) validate() error {

@@ -92,7 +92,7 @@ func TestFlagsWinOverTheFileAndTheFileOverDefaults(t *testing.T) {
 	want := defaults()
 	want.Repo, want.Branch, want.Listen, want.Interval, want.RemovalBudget = "/srv/vms", "next", "", 5*time.Minute, 7
 	want.Host, want.Auth.TokenFile = "kvm7", "/token"
-	if got != want {
+	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"reflect"
 	"runtime/debug"
 	"time"
 
@@ -43,7 +44,7 @@ func supervise(ctx context.Context, set settings, log *slog.Logger, reload func(
 				if next, err = reload(); err != nil {
 					log.Error("the configuration file is refused, and the old one kept", "error", err)
 				} else {
-					again = next != set
+					again = !reflect.DeepEqual(next, set)
 				}
 			}
 		}
