@@ -128,10 +128,11 @@ func sameCell(s site, _ *Element, want, kept string) bool {
 }
 
 // follows says whether a difference in an attribute is a consequence: the same was said before, and libvirt kept what it keeps
-// now; or what there is could not have it.
+// now; or what there is could not have it, for a reason that was declared: what libvirt shows of its own accord, such as the
+// CPUs of a running domain one by one, is none.
 func (s site) follows(old, now site, attr string, next *Element, kept string) bool {
 	if v, said := old.e.lookup(attr); said && v == s.e.Attr(attr) && (old.isDropped("") || old.isDropped(attr) || kept != "" && old.sameAttr(attr, next, v, kept)) {
 		return true
 	}
-	return now.e != nil && now.isDropped(attr)
+	return now.e != nil && now.isDropped(attr) && old.root != nil && (old.e == nil || old.isDropped(attr))
 }
