@@ -2,227 +2,216 @@ package reconcile
 
 import (
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
 
-	"github.com/gitvirt/gitvirt/reconcile/plan"
-	"github.com/gitvirt/gitvirt/render"
 	"github.com/gitvirt/gitvirt/render/manifest"
 	"github.com/gitvirt/gitvirt/source"
 )
 
-// Documents read revisions. They keep what they read by its hash, so that a new revision costs what changed in it.
-// They are for one goroutine.
+// maxBodies is how many configs' bodies are held on to while a revision is read, before it is known which machines are this
+// host's. Of more than that, those that are needed are read once more.
+const maxBodies = 2000
+
+// Documents read revisions. They keep what they read by its hash, so that a new revision costs what changed in it. They are for
+// one goroutine.
 type Documents struct {
-	files    map[source.Entry]manifest.File
+	host string // whose, or of all hosts: then nothing is left out
+	// What was read last: the entries of a revision, for each the file, nil for one that is no document, and their set. None of
+	// it is changed any more.
+	entries []source.Entry
+	files   []*manifest.File
+	set     *manifest.Set
+
+	// touched are the documents by which the revisions differ that were read since they were asked for.
+	touched  []*manifest.Document
+	bodies   map[*manifest.Document]any // of lean documents
+	aways    map[manifest.Away]*manifest.Away
+	texts    map[string]text // by path
 	rendered map[string]made
 }
 
-// made is an instance, and what it was made of. Documents are the same while their files are.
-type made struct {
-	of       []any
-	instance *render.Instance
+// text is a file that a document names.
+type text struct {
+	hash string
+	data []byte
 }
 
-// NewDocuments returns an empty reader.
-func NewDocuments() *Documents { return &Documents{} }
-
-// Read reads the documents of a revision.
-func (d *Documents) Read(s *source.Snapshot) (*manifest.Set, error) {
-	seen := make(map[source.Entry]manifest.File, len(d.files))
-	var files []manifest.File
-	for _, e := range s.Entries {
-		if !manifest.IsDocumentFile(e.Path) {
-			continue
-		}
-		f, ok := d.files[e]
-		if !ok {
-			data, err := s.Read(e)
-			if err != nil {
-				return nil, err
-			}
-			f = manifest.Read(e.Path, data)
-		}
-		seen[e] = f
-		files = append(files, f)
-	}
-	d.files = seen
-	defer s.Rest()
-	return manifest.Collect(files, func(path string) ([]byte, bool) {
-		data, err := read(s, path)
-		return data, err == nil
-	}), nil
+// NewDocuments returns an empty reader for the agent of a host. Of machines on other hosts it keeps next to nothing. Without a
+// host it keeps all.
+func NewDocuments(host string) *Documents {
+	return &Documents{host: host, bodies: map[*manifest.Document]any{}, aways: map[manifest.Away]*manifest.Away{}}
 }
 
-func read(s *source.Snapshot, path string) ([]byte, error) {
-	for _, e := range s.Entries {
-		if e.Path == path {
-			return s.Read(e)
-		}
-	}
-	return nil, fmt.Errorf("there is no file %s in revision %.12s", path, s.Commit)
+// Fork is a reader that begins with what this one has read last. It is for another goroutine.
+func (d *Documents) Fork() *Documents {
+	f := NewDocuments(d.host)
+	f.entries, f.files, f.set = d.entries, d.files, d.set
+	return f
 }
 
-// View is what a revision says of one host.
-type View struct {
-	Set *manifest.Set
-	// Placement is of all hosts.
-	Placement *render.Placement
-	Instances []*render.Instance
-	// Broken are instances that cannot be rendered, not even in their last good form.
-	Broken map[string]string
-	// Problems are those of the documents, and those that show when they are completed.
-	Problems []manifest.Problem
-	// Unread are pinned revisions that could not be read, or not yet. Their machines are among Broken.
-	Unread []manifest.Problem
+// take takes over the bodies that a reader forked from this one has read.
+func (d *Documents) take(o *Documents) {
+	maps.Copy(d.bodies, o.bodies)
 }
 
-// Scope is whose instances are completed, and how.
-type Scope struct {
-	// Host is the one whose instances are completed; of all hosts when it is empty.
-	Host string
-	// DefaultHost is where machines are of which KubeVirt's manifests do not say it.
-	DefaultHost string
-	// Pins find what machines are pinned to.
-	Pins *Pins
-	render.Options
-}
-
-// View completes the instances of a host. What is broken is taken from good, the last revision without a problem; good may
-// be nil.
-func (d *Documents) View(s *source.Snapshot, set, good *manifest.Set, goodCommit string, o Scope) View {
-	v := View{Set: set, Broken: map[string]string{}}
-	var before *render.Placement
-	if good != nil && len(set.Problems) > 0 {
-		v.Set = set.Mend(good)
-	}
-	if good != nil {
-		before = render.Place(good, o.DefaultHost)
-	}
-	v.Placement = render.Place(v.Set, o.DefaultHost)
-	v.Problems = append(slices.Clone(v.Set.Problems), Locate(s, v.Placement.Problems)...)
-	seen := make(map[string]made, len(d.rendered))
-	o.Revision = s.Commit
-	unpinned := v.pin(s, o)
-	for _, m := range v.Placement.Machines {
-		if o.Host != "" && m.Run.Spec.Host != o.Host {
-			continue
-		}
-		name := m.Run.Metadata.Name
-		if why, ok := unpinned[name]; ok {
-			v.Broken[name] = why
-			continue
-		}
-		i, problems := d.instance(v.Placement, m, o.Options, seen)
-		if pin := v.Placement.PinOf(name); pin != nil {
-			if i == nil {
-				p := v.pinProblem(s, m, fmt.Errorf("revision %.12s cannot be used: %s; say another revision, or take it out", pin.Commit, problems[0]))
-				v.Problems, v.Broken[name] = append(v.Problems, p), p.String()
-				continue
-			}
-			i.Revision, i.Pinned = pin.Commit, true
-			v.Instances = append(v.Instances, i)
-			continue
-		}
-		v.Problems = append(v.Problems, Locate(s, problems)...)
-		if i == nil && good != nil && good.Configs[m.Run.ConfigName()] != nil {
-			i, _ = d.instance(before, m, o.Options, seen)
-			if i != nil {
-				i.Revision = goodCommit
-			}
-		}
-		if i == nil {
-			v.Broken[name] = problems[0].String()
-			continue
-		}
-		if v.mended(i) {
-			i.Revision = goodCommit
-		}
-		v.Instances = append(v.Instances, i)
-	}
-	d.rendered = seen
-	return v
-}
-
-// mended says whether an instance is made of a document that stands in for a broken one.
-func (v View) mended(i *render.Instance) bool {
-	keys := []string{manifest.Key(manifest.KindConfig, i.Config), manifest.Key(manifest.KindFlavour, i.Flavour), manifest.Key(manifest.KindHost, i.Host)}
-	for _, p := range i.Presets {
-		keys = append(keys, manifest.Key(manifest.KindPreset, p))
-	}
-	return slices.ContainsFunc(keys, func(key string) bool { return v.Set.Mended[key] })
-}
-
-// instance completes one, or takes it from an earlier revision that had the same documents.
-func (d *Documents) instance(p *render.Placement, m render.Placed, o render.Options, seen map[string]made) (*render.Instance, []manifest.Problem) {
-	name := m.Run.Metadata.Name
-	of := append(p.Made(m), o.DomainType)
-	before, ok := d.rendered[name]
-	if !ok || !slices.Equal(before.of, of) {
-		i, problems := p.Of(m, o)
-		if i == nil {
-			return nil, problems
-		}
-		before = made{of, i}
-	}
-	// A copy, because the one before is in a plan that others may still look at; and the only one that is kept.
-	i := *before.instance
-	i.Revision, i.Pinned = o.Revision, false
-	seen[name] = made{of, &i}
-	return &i, nil
-}
-
-// Locate finds the lines of problems that placement and completion found.
-func Locate(s *source.Snapshot, problems []manifest.Problem) []manifest.Problem {
-	for n, p := range problems {
-		if p.In == nil {
-			continue
-		}
-		if data, err := read(s, p.In.File); err == nil {
-			problems[n].Line, problems[n].Column = manifest.Locate(data, p.In.Index, p.Field)
-		}
-	}
-	return problems
-}
-
-// LocateExplained makes file:line of the fields that a document says.
-func LocateExplained(s *source.Snapshot, all []render.Explained) []render.Explained {
-	files := map[string][]byte{}
-	for n, e := range all {
-		if e.In == nil {
-			continue
-		}
-		data, ok := files[e.In.File]
-		if !ok {
-			data, _ = read(s, e.In.File) // the set was read from it
-			files[e.In.File] = data
-		}
-		line, _ := manifest.Locate(data, e.In.Index, e.At)
-		all[n].At = fmt.Sprintf("%s:%d", e.In.File, line)
-	}
+// takeTouched are the documents that were touched since it was asked last.
+func (d *Documents) takeTouched() []*manifest.Document {
+	all := d.touched
+	d.touched = nil
 	return all
 }
 
-// Wanted is the view as a plan takes it.
-func (v View) Wanted(host, revision string) plan.Wanted {
-	w := plan.Wanted{
-		Host: host, Revision: revision, Instances: v.Instances, Broken: v.Broken,
-		Incomplete: len(v.Problems)+len(v.Unread) > 0,
-		Configs:    make(map[string]bool, len(v.Set.Configs)),
-		Elsewhere:  map[string]plan.Elsewhere{},
-	}
-	for name := range v.Set.Configs {
-		w.Configs[name] = true
-	}
-	for _, m := range v.Placement.Machines {
-		if r := m.Run; r.Spec.Host != host {
-			w.Elsewhere[r.Metadata.Name] = plan.Elsewhere{Host: r.Spec.Host, Recreate: r.Spec.MoveVolumes == "Recreate"}
+// Read reads the documents of a revision. Having completes the set with what was left out and is needed.
+func (d *Documents) Read(s *source.Snapshot) (*manifest.Set, error) {
+	files := make([]*manifest.File, len(s.Entries))
+	var gone, come []*manifest.File
+	goes := func(f *manifest.File) {
+		if f != nil {
+			gone = append(gone, f)
 		}
 	}
-	if h := v.Set.Hosts[host]; h != nil && h.Spec.Suspend != nil {
-		w.Suspended = &plan.Suspension{Reason: h.Spec.Suspend.Reason}
-		if h.Spec.Suspend.Until != nil {
-			w.Suspended.Until = h.Spec.Suspend.Until.Time
+	before := 0
+	for n, e := range s.Entries {
+		for ; before < len(d.entries) && d.entries[before].Path < e.Path; before++ {
+			goes(d.files[before])
+		}
+		if before < len(d.entries) && d.entries[before].Path == e.Path {
+			was := d.files[before]
+			same := d.entries[before].Hash == e.Hash
+			before++
+			if same {
+				files[n] = was
+				continue
+			}
+			goes(was)
+		}
+		if !manifest.IsDocumentFile(e.Path) {
+			continue
+		}
+		f, err := d.read(s, e)
+		if err != nil {
+			return nil, err
+		}
+		files[n] = f
+		come = append(come, f)
+	}
+	for ; before < len(d.entries); before++ {
+		goes(d.files[before])
+	}
+	defer s.Rest()
+	set := d.set
+	if set == nil || len(gone)+len(come) > 0 || set.NamesTexts() {
+		texts := map[string]text{}
+		var failed error
+		set = manifest.Next(d.set, gone, come, func(path string) ([]byte, bool) {
+			e, ok := entry(s, path)
+			if !ok {
+				return nil, false
+			}
+			t := d.texts[path]
+			if t.hash != e.Hash {
+				data, err := s.Read(e)
+				if err != nil {
+					failed = err
+				}
+				t = text{e.Hash, data}
+			}
+			texts[path] = t
+			return t.data, true
+		})
+		if failed != nil {
+			return nil, failed
+		}
+		d.texts = texts
+	}
+	for _, f := range slices.Concat(gone, come) {
+		for i := range f.Documents {
+			d.touched = append(d.touched, &f.Documents[i])
 		}
 	}
-	return w
+	d.entries, d.files, d.set = s.Entries, files, set
+	return set, nil
+}
+
+// read reads one file.
+func (d *Documents) read(s *source.Snapshot, e source.Entry) (*manifest.File, error) {
+	data, err := s.Read(e)
+	if err != nil {
+		return nil, err
+	}
+	f := manifest.Read(e.Path, data)
+	if d.host == "" {
+		return &f, nil
+	}
+	lean := f.Lean(d.host, e.Hash, d.aways)
+	for i := range lean.Documents {
+		if doc := &lean.Documents[i]; doc.Kind == manifest.KindConfig && doc.Lean() && len(d.bodies) < maxBodies {
+			d.bodies[doc] = doc.Body(f)
+		}
+	}
+	return lean, nil
+}
+
+// Having is a set with the bodies of documents that were left out of it, if there are such documents. The bodies are kept in
+// used.
+func (d *Documents) having(s *source.Snapshot, set *manifest.Set, kind string, names []string, used map[*manifest.Document]any) (*manifest.Set, error) {
+	var bodies []any
+	for _, name := range names {
+		doc := set.Find(kind, name)
+		if doc == nil || !doc.Lean() {
+			continue
+		}
+		body := used[doc]
+		if body == nil {
+			body = d.bodies[doc]
+		}
+		if body == nil {
+			data, err := s.Read(source.Entry{Path: doc.File, Hash: doc.Version})
+			if err != nil {
+				return nil, err
+			}
+			if body = doc.Body(manifest.Read(doc.File, data)); body == nil {
+				return nil, fmt.Errorf("cannot find %s again in %s", manifest.Key(kind, name), doc.File)
+			}
+		}
+		used[doc] = body
+		bodies = append(bodies, body)
+	}
+	return set.Having(bodies), nil
+}
+
+// Whole is a set with all that is said of a config and of the machines that are of it.
+func (d *Documents) Whole(s *source.Snapshot, set *manifest.Set, config string) (*manifest.Set, error) {
+	used := map[*manifest.Document]any{}
+	whole, err := d.having(s, set, manifest.KindConfig, []string{config}, used)
+	if err != nil {
+		return nil, err
+	}
+	var runs []string
+	for doc := range set.EachAway {
+		if doc.ConfigName() == config {
+			runs = append(runs, doc.Name)
+		}
+	}
+	return d.having(s, whole, manifest.KindRunState, runs, used)
+}
+
+// entry finds a file of a revision.
+func entry(s *source.Snapshot, path string) (source.Entry, bool) {
+	n, ok := slices.BinarySearchFunc(s.Entries, path, func(e source.Entry, path string) int { return strings.Compare(e.Path, path) })
+	if !ok {
+		return source.Entry{}, false
+	}
+	return s.Entries[n], true
+}
+
+// read reads a file of a revision.
+func read(s *source.Snapshot, path string) ([]byte, error) {
+	e, ok := entry(s, path)
+	if !ok {
+		return nil, fmt.Errorf("there is no file %s in revision %.12s", path, s.Commit)
+	}
+	return s.Read(e)
 }

@@ -55,12 +55,20 @@ func New(o Options) (*Loop, error) {
 	f := newFetcher(o)
 	return &Loop{
 		opts: o, log: o.Logger, fetcher: f, pins: f.pins, crew: newCrew(o.Runner.Apply, o.Metrics.Acted, o.Refused),
-		documents: NewDocuments(), memory: newMemory(), state: s,
+		documents: NewDocuments(o.Host), memory: newMemory(), state: s,
 	}, nil
 }
 
 // Trigger asks for a fetch and a pass at once.
 func (l *Loop) Trigger() { poke(l.fetcher.ask) }
+
+// Documents is a reader of revisions that begins with the newest one.
+func (l *Loop) Documents() *Documents {
+	if d := l.pins.documents(); d != nil {
+		return d
+	}
+	return NewDocuments(l.opts.Host)
+}
 
 // Alive is when the last pass ended; zero before the first.
 func (l *Loop) Alive() time.Time {
@@ -216,6 +224,7 @@ func (l *Loop) once(ctx context.Context, act bool) (facts status.Facts, err erro
 		}
 	}
 	wanted := l.revision.wanted
+	wanted.Elsewhere, wanted.Gone = l.revision.view.left(world)
 	wanted.Fallback = l.fallbacks(ctx, world)
 	memory := l.memory.forPlan(facts.Now, world, l.state)
 	memory.Patience, memory.Ready = l.opts.Patience, l.probe(ctx, wanted, world)

@@ -27,7 +27,7 @@ type Pins struct {
 	asked map[pinned]bool // since the last Begin
 	noted map[pinned]bool // to be read
 	news  bool
-	files map[source.Entry]manifest.File // of the newest revision: a pin costs what differs from it
+	base  *Documents // those of the newest revision: a pin costs what differs from it
 
 	reading sync.Mutex
 	sets    []pinnedSet // those used last come first
@@ -56,13 +56,23 @@ var errUnread = errors.New("it is not known yet what its pinned revision says")
 
 // begin begins a new revision: what was not asked for since the last one is forgotten, and what could not be found then is
 // looked for again.
-func (p *Pins) begin(files map[source.Entry]manifest.File) {
+func (p *Pins) begin(newest *Documents) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	maps.DeleteFunc(p.known, func(k pinned, a answer) bool { return a.err != nil || !p.asked[k] })
 	clear(p.asked)
 	clear(p.noted)
-	p.files = files
+	p.base = newest.Fork()
+}
+
+// documents are a reader that begins with the newest revision; nil before there is one.
+func (p *Pins) documents() *Documents {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.base == nil {
+		return nil
+	}
+	return p.base.Fork()
 }
 
 // of is what a commit says of a config.
@@ -102,10 +112,10 @@ func (p *Pins) read(ctx context.Context) {
 	p.reading.Lock()
 	defer p.reading.Unlock()
 	p.mu.Lock()
-	noted, files := slices.Collect(maps.Keys(p.noted)), p.files
+	noted, base := slices.Collect(maps.Keys(p.noted)), p.base
 	p.mu.Unlock()
 	for _, k := range noted {
-		pin, err := p.find(ctx, k, files)
+		pin, err := p.find(ctx, k, base)
 		if ctx.Err() != nil {
 			return
 		}
@@ -120,7 +130,7 @@ func (p *Pins) read(ctx context.Context) {
 	}
 }
 
-func (p *Pins) find(ctx context.Context, k pinned, files map[source.Entry]manifest.File) (*render.Pinned, error) {
+func (p *Pins) find(ctx context.Context, k pinned, base *Documents) (*render.Pinned, error) {
 	s, err := p.at(ctx, k.commit)
 	switch {
 	case errors.Is(err, source.ErrUnknownCommit):
@@ -128,7 +138,10 @@ func (p *Pins) find(ctx context.Context, k pinned, files map[source.Entry]manife
 	case err != nil:
 		return nil, fmt.Errorf("%w: %w", errUnread, err)
 	}
-	set, err := p.set(s, files)
+	set, err := p.set(s, base)
+	if err == nil {
+		set, err = base.Whole(s, set, k.config)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", errUnread, err)
 	}
@@ -140,14 +153,14 @@ func (p *Pins) find(ctx context.Context, k pinned, files map[source.Entry]manife
 }
 
 // set is the documents of a revision.
-func (p *Pins) set(s *source.Snapshot, files map[source.Entry]manifest.File) (*manifest.Set, error) {
+func (p *Pins) set(s *source.Snapshot, base *Documents) (*manifest.Set, error) {
 	at := slices.IndexFunc(p.sets, func(o pinnedSet) bool { return o.snapshot.Commit == s.Commit })
 	var use pinnedSet
 	if at >= 0 {
 		use = p.sets[at]
 		p.sets = slices.Delete(slices.Clone(p.sets), at, at+1)
 	} else {
-		set, err := (&Documents{files: files}).Read(s)
+		set, err := base.Fork().Read(s)
 		if err != nil {
 			return nil, err
 		}

@@ -63,13 +63,13 @@ func TestPinsKeepLittle(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := NewDocuments()
+	d := NewDocuments("")
 	set, err := d.Read(newest)
 	if err != nil {
 		t.Fatal(err)
 	}
 	p := NewPins(c.at)
-	p.begin(d.files)
+	p.begin(d)
 	for n := 1; n < 6; n++ {
 		for _, config := range []string{"m7", "m8"} {
 			if _, err := p.of(fmt.Sprintf("%07d", n), config); !errors.Is(err, errUnread) {
@@ -100,11 +100,11 @@ func TestPinsKeepLittle(t *testing.T) {
 	if shared != 98 {
 		t.Errorf("%d documents are shared with the newest revision, want 98", shared)
 	}
-	p.begin(d.files)
+	p.begin(d)
 	if _, err := p.of("0000001", "m7"); err != nil {
 		t.Errorf("it was forgotten though it was asked for: %v", err)
 	}
-	p.begin(d.files)
+	p.begin(d)
 	if len(p.known) != 1 {
 		t.Errorf("%d pins are kept, and one is asked for", len(p.known))
 	}
@@ -115,7 +115,7 @@ func TestPinsKeepLittle(t *testing.T) {
 func TestPinsTryAgain(t *testing.T) {
 	c := &commits{t: t, dir: t.TempDir(), err: errors.New("the disk is full")}
 	p := NewPins(c.at)
-	p.begin(nil)
+	p.begin(NewDocuments(""))
 	ask := func(want error) {
 		t.Helper()
 		if _, err := p.of("0000001", "m1"); !errors.Is(err, want) || (err == nil) != (want == nil) {
@@ -139,7 +139,7 @@ func TestPinsTryAgain(t *testing.T) {
 		t.Error("it was asked for again, and nothing has changed")
 	}
 	c.write(1)
-	p.begin(nil)
+	p.begin(NewDocuments(""))
 	ask(errUnread)
 	p.read(t.Context())
 	ask(nil)

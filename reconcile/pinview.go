@@ -10,16 +10,16 @@ import (
 )
 
 // Look is View with no good revision to fall back to, and with pinned revisions read on the spot.
-func (d *Documents) Look(ctx context.Context, s *source.Snapshot, set *manifest.Set, o Scope) View {
+func (d *Documents) Look(ctx context.Context, s *source.Snapshot, set *manifest.Set, o Scope) (View, error) {
 	if o.Pins != nil {
-		o.Pins.begin(d.files)
+		o.Pins.begin(d)
 	}
-	v := d.View(s, set, nil, "", o)
-	if o.Pins != nil && o.Pins.pending() {
+	v, err := d.View(s, set, nil, "", o)
+	if err == nil && o.Pins != nil && o.Pins.pending() {
 		o.Pins.read(ctx)
-		v = d.View(s, set, nil, "", o)
+		v, err = d.View(s, set, nil, "", o)
 	}
-	return v
+	return v, err
 }
 
 // pin pins the machines whose run states say a revision, and says of those for which that cannot be done why.

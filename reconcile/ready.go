@@ -56,7 +56,7 @@ func (l *Loop) fallback(ctx context.Context, i *render.Instance, commit string) 
 	if made := l.revision.fallbacks[key]; made != nil {
 		return plan.Fallback{Instance: made}
 	}
-	placement := l.revision.placement.Pinning(i.Name, pin)
+	placement := l.revision.view.Placement.Pinning(i.Name, pin)
 	m, _ := placement.Find(i.Name) // it is wanted, so it is placed
 	back, problems := placement.Of(m, l.scope(l.domainType).Options)
 	if back == nil {

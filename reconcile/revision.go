@@ -1,7 +1,6 @@
 package reconcile
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -19,8 +18,8 @@ type revision struct {
 	snapshot *source.Snapshot
 	wanted   plan.Wanted
 	shown    status.Documents
-	// placement is of all machines; fallbacks are instances as of earlier revisions.
-	placement *render.Placement
+	view     View
+	// fallbacks are instances as of earlier revisions.
 	fallbacks map[fallback]*render.Instance
 }
 
@@ -39,11 +38,14 @@ func (l *Loop) adopt(ctx context.Context, s *source.Snapshot, domainType string)
 	}
 	o := l.scope(domainType)
 	if l.revision == nil || l.revision.snapshot != s {
-		l.pins.begin(l.documents.files)
+		l.pins.begin(l.documents)
 	}
-	view := l.documents.View(s, set, good, l.state.Good, o)
-	if l.pins.pending() && l.readPins(ctx) {
-		view = l.documents.View(s, set, good, l.state.Good, o)
+	view, err := l.documents.View(s, set, good, l.state.Good, o)
+	if err == nil && l.pins.pending() && l.readPins(ctx) {
+		view, err = l.documents.View(s, set, good, l.state.Good, o)
+	}
+	if err != nil {
+		return fmt.Errorf("cannot read revision %.12s: %w", s.Commit, err)
 	}
 	w := view.Wanted(l.opts.Host, s.Commit)
 	w.Budget, w.Allowed = l.opts.Budget, max(s.Allowed, l.fetcher.take())
@@ -54,7 +56,7 @@ func (l *Loop) adopt(ctx context.Context, s *source.Snapshot, domainType string)
 	}
 	l.remember(view, s.Commit)
 	l.fresh = true
-	l.revision = &revision{snapshot: s, wanted: w, shown: shown(view), placement: view.Placement, fallbacks: map[fallback]*render.Instance{}}
+	l.revision = &revision{snapshot: s, wanted: w, shown: shown(view), view: view, fallbacks: map[fallback]*render.Instance{}}
 	for _, p := range view.Problems {
 		l.log.Warn("document problem", "problem", p.String())
 	}
@@ -89,46 +91,77 @@ func (l *Loop) goodSet(ctx context.Context) (*manifest.Set, error) {
 	}
 	// A reader of its own, because this one is not to forget the files of the newest revision; what is the same in both is
 	// there once.
-	if l.good, err = (&Documents{files: l.documents.files}).Read(s); err != nil {
+	reader := l.documents.Fork()
+	if l.good, err = reader.Read(s); err != nil {
 		return nil, err
 	}
+	l.documents.take(reader)
 	l.goodOf = l.state.Good
 	return l.good, nil
 }
 
 // remember keeps what the next revision, or the next agent, has to know of this one.
 func (l *Loop) remember(v View, commit string) {
-	next := state{Good: l.state.Good, Hosts: map[string]string{}, MovedFrom: map[string]string{}, LetThrough: map[string]bool{}}
+	next := state{Good: l.state.Good, MovedFrom: map[string]string{}, LetThrough: map[string]bool{}}
 	if len(v.Problems) == 0 {
 		next.Good = commit
 		l.good, l.goodOf = v.Set, commit
 	}
-	placed := map[string]string{}
+	here := map[string]bool{}
 	for _, m := range v.Placement.Machines {
-		name, host := m.Run.Metadata.Name, m.Run.Spec.Host
-		placed[name] = host
-		next.Hosts[name] = host
-		if host != l.opts.Host {
+		name := m.Run.Metadata.Name
+		if m.Run.Spec.Host != l.opts.Host {
 			continue
 		}
+		here[name] = true
 		if from := l.state.MovedFrom[name]; from != "" {
 			next.MovedFrom[name] = from
 		}
-		if before := l.state.Hosts[name]; before != "" && before != host {
+		if before := l.state.Hosts[name]; before != "" && before != l.opts.Host {
 			next.MovedFrom[name] = before
 		}
 	}
 	for name := range l.state.LetThrough {
-		if placed[name] != l.opts.Host {
+		if !here[name] {
 			next.LetThrough[name] = true
 		}
 	}
-	l.keep(next)
+	var moved bool
+	next.Hosts, moved = l.hosts(v)
+	l.keep(next, moved)
 }
 
-// keep makes a state the one that outlives the agent.
-func (l *Loop) keep(next state) {
-	if l.readOnly || next.Good == l.state.Good && maps.Equal(next.Hosts, l.state.Hosts) &&
+// hosts are those of all machines, and whether a machine has come, gone or moved since the last revision. There may be very
+// many machines, and most commits move none.
+func (l *Loop) hosts(v View) (map[string]string, bool) {
+	same := l.revision != nil && len(v.Problems)+len(l.revision.view.Problems) == 0
+	for _, d := range l.documents.takeTouched() {
+		switch {
+		case !same:
+		case d.Kind == manifest.KindConfig || d.Kind == manifest.KindFlavour || d.Kind == manifest.KindPreset:
+		case d.Kind == manifest.KindRunState:
+			now := v.Set.Find(d.Kind, d.Name)
+			same = now != nil && now.Host() != "" && now.Host() == l.state.Hosts[d.Name]
+		default:
+			same = false
+		}
+	}
+	if same {
+		return l.state.Hosts, false
+	}
+	hosts := make(map[string]string, len(l.state.Hosts))
+	for _, m := range v.Placement.Machines {
+		hosts[m.Run.Metadata.Name] = m.Run.Spec.Host
+	}
+	for d, a := range v.Set.EachAway {
+		hosts[d.Name] = a.Host
+	}
+	return hosts, !maps.Equal(hosts, l.state.Hosts)
+}
+
+// keep makes a state the one that outlives the agent. moved says that its hosts are others.
+func (l *Loop) keep(next state, moved bool) {
+	if l.readOnly || !moved && next.Good == l.state.Good &&
 		maps.Equal(next.MovedFrom, l.state.MovedFrom) && maps.Equal(next.LetThrough, l.state.LetThrough) {
 		l.state = next
 		return
@@ -157,13 +190,12 @@ func (l *Loop) letThrough(assessments []plan.Assessment) {
 		}
 	}
 	maps.DeleteFunc(next.LetThrough, func(name string, _ bool) bool { return !present[name] })
-	l.keep(next)
+	l.keep(next, false)
 }
 
 func shown(v View) status.Documents {
 	d := status.Documents{
-		Configs:  slices.Collect(maps.Values(v.Set.Configs)),
-		Count:    v.Set.Size(),
+		Set:      v.Set,
 		Problems: append(slices.Clone(v.Problems), v.Unread...),
 		Warnings: v.Set.Warnings,
 		Mended:   slices.Sorted(maps.Keys(v.Set.Mended)),
@@ -171,6 +203,5 @@ func shown(v View) status.Documents {
 	for _, m := range v.Placement.Machines {
 		d.RunStates = append(d.RunStates, m.Run)
 	}
-	slices.SortFunc(d.Configs, func(a, b *manifest.Config) int { return cmp.Compare(a.Metadata.Name, b.Metadata.Name) })
 	return d
 }

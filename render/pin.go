@@ -34,10 +34,8 @@ func Pin(set *manifest.Set, commit, config string) (*Pinned, error) {
 	}
 	of.Claims = claimed(set, of)
 	texts := map[string][]byte{}
-	for _, l := range of.layers() {
-		if name, _ := l.tree["domainXMLFrom"].(string); name != "" {
-			texts[name], _ = set.Text(name) // the set has all that its documents name
-		}
+	for _, name := range of.textNames() {
+		texts[name], _ = set.Text(name) // the set has all that its documents name
 	}
 	of.Text = func(path string) ([]byte, bool) {
 		text, ok := texts[path]

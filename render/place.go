@@ -26,7 +26,8 @@ type Placed struct {
 	said any
 }
 
-// Placement is all machines of a revision with their hosts. It is for one goroutine.
+// Placement is all machines of a revision with their hosts, but for those of which the set knows no more than that they are on
+// other hosts (manifest.Away). It is for one goroutine.
 type Placement struct {
 	// Machines are sorted by name.
 	Machines []Placed
@@ -45,10 +46,9 @@ const hostnameLabel = "kubernetes.io/hostname"
 // KubeVirt's manifests are on when nothing says where: all agents come to the same.
 func Place(set *manifest.Set, defaultHost string) *Placement {
 	p := &Placement{set: set, devices: map[string]allocation{}, pins: map[string]*Pinned{}}
-	taken := map[string]string{} // names of instances, and what they are of
+	taken := map[string]string{} // names of instances that groups have, and what they are of
 	for _, name := range slices.Sorted(maps.Keys(set.RunStates)) {
 		r := set.RunStates[name]
-		taken[name] = r.Written.Kind + " " + name
 		host, at, why := p.host(r, defaultHost)
 		if why != "" {
 			p.fail(&r.Header, at, why)
@@ -151,7 +151,11 @@ func (p *Placement) group(g *manifest.Group, defaultHost string, taken map[strin
 	}
 	for i, n := range Spread(g.Size(), len(hosts)) {
 		name := g.Metadata.Name + "-" + strconv.Itoa(i)
-		if other := taken[name]; other != "" {
+		other := taken[name]
+		if d := p.set.Find(manifest.KindRunState, name); d != nil {
+			other = d.Written + " " + name
+		}
+		if other != "" {
 			p.fail(&g.Header, "metadata.name", fmt.Sprintf("its member %s has the name of the %s: rename one of them", name, other))
 			continue
 		}

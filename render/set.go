@@ -13,6 +13,16 @@ func (p *Placement) Of(m Placed, o Options) (*Instance, []manifest.Problem) {
 	return Complete(p.input(m), o)
 }
 
+// Set is what the placement is of.
+func (p *Placement) Set() *manifest.Set { return p.set }
+
+// Having is the placement with the same machines of a set that says more of them.
+func (p *Placement) Having(set *manifest.Set) *Placement {
+	c := *p
+	c.set, c.devices = set, map[string]allocation{}
+	return &c
+}
+
 // Unplaced completes a config that nothing speaks of as if it ran, on no host in particular: so that it can be checked,
 // and shown.
 func (p *Placement) Unplaced(config string, o Options) (*Instance, []manifest.Problem) {
@@ -62,7 +72,29 @@ func (p *Placement) Made(m Placed) []any {
 	for _, name := range slices.Sorted(maps.Keys(in.Short)) {
 		made = append(made, name, in.Short[name])
 	}
+	for _, name := range in.textNames() {
+		text, _ := in.Text(name) // the set has all that its documents name
+		made = append(made, name, string(text))
+	}
 	return append(made, fmt.Sprint(in.CPUs), in.NoCPUs)
+}
+
+// The field that names a file with domain XML.
+const textField = "domainXMLFrom"
+
+// textNames are the files with domain XML that a machine's documents name.
+func (in Input) textNames() []string {
+	layers := in.yielding()
+	if in.Config.Spec.Template.Spec.Mentions(textField) {
+		layers = in.layers()
+	}
+	var names []string
+	for _, l := range layers {
+		if name, _ := l.tree[textField].(string); name != "" {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 // documents are those of a machine.

@@ -29,7 +29,7 @@ func (r *localRemote) close() {
 	}
 }
 
-func (r *localRemote) fetch(ctx context.Context, skip func(plumbing.Hash) bool, into *store, _ []plumbing.Hash) (plumbing.Hash, error) {
+func (r *localRemote) fetch(ctx context.Context, skip func(plumbing.Hash) bool, into *store, heads []plumbing.Hash) (plumbing.Hash, error) {
 	dir, err := gitDir(r.path)
 	if err != nil {
 		return plumbing.ZeroHash, err
@@ -61,7 +61,11 @@ func (r *localRemote) fetch(ctx context.Context, skip func(plumbing.Hash) bool, 
 		r.close()
 		return head, err
 	}
-	r.open.rest()
+	if len(heads) == 0 {
+		r.close() // to copy all takes a second index of every pack, by offset
+	} else {
+		r.open.rest()
+	}
 	return head, nil
 }
 

@@ -101,7 +101,7 @@ func temporary(o source.Options) (*source.Source, func(), error) {
 
 // view reads a snapshot's documents and completes the instances of the host, or of all.
 func (d *documentFlags) view(ctx context.Context, s *source.Snapshot, domainType string) (reconcile.View, error) {
-	documents := reconcile.NewDocuments()
+	documents := reconcile.NewDocuments("")
 	set, err := documents.Read(s)
 	if err != nil {
 		return reconcile.View{}, err
@@ -110,7 +110,10 @@ func (d *documentFlags) view(ctx context.Context, s *source.Snapshot, domainType
 	defer history.close()
 	o := d.scope(domainType)
 	o.Pins = reconcile.NewPins(history.at)
-	v := documents.Look(ctx, s, set, o)
+	v, err := documents.Look(ctx, s, set, o)
+	if err != nil {
+		return v, err
+	}
 	v.Problems = append(v.Problems, unplaced(s, v, o.Options)...)
 	return v, nil
 }

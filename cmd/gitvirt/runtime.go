@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/gitvirt/gitvirt/reconcile"
 	"github.com/gitvirt/gitvirt/reconcile/status"
 	"github.com/gitvirt/gitvirt/render"
 	"github.com/gitvirt/gitvirt/render/manifest"
@@ -22,8 +21,11 @@ func (a *agent) runtime(ctx context.Context, config, revision string) (status.In
 	if s == nil {
 		return status.Instance{}, fmt.Errorf("%w: there is no revision yet", status.ErrNotFound)
 	}
-	documents := reconcile.NewDocuments()
+	documents := a.loop.Documents()
 	set, err := documents.Read(s)
+	if err == nil {
+		set, err = documents.Whole(s, set, config)
+	}
 	if err != nil {
 		return status.Instance{}, err
 	}

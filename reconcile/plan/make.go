@@ -120,7 +120,7 @@ func remove(w Wanted, a *Assessment, mem Memory) {
 		return
 	}
 	message := "its RunState is gone"
-	discard := !w.Configs[m.Config] && m.DeletionPolicy == "Delete"
+	discard := w.Gone[m.Config] && m.DeletionPolicy == "Delete"
 	if discard {
 		message = "its config is gone, and says deletionPolicy: Delete: its volumes go too"
 	}

@@ -21,9 +21,9 @@ type Wanted struct {
 	Incomplete bool
 	// Suspended holds everything; nil when the host is not suspended.
 	Suspended *Suspension
-	// Configs are the names of all configs in the revision.
-	Configs map[string]bool
-	// Elsewhere are the RunStates of other hosts.
+	// Gone are the names of configs that domains here were made of and that the revision has no more.
+	Gone map[string]bool
+	// Elsewhere are the RunStates of other hosts, by the names of domains that are here.
 	Elsewhere map[string]Elsewhere
 	// Budget is how many instances one revision may remove.
 	Budget int

@@ -75,7 +75,7 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 	for _, p := range d.Problems {
 		broken[p.File+"/"+p.Kind+"/"+p.Name] = true
 	}
-	gauge(c.documents, float64(d.Count-len(d.Mended)), "valid")
+	gauge(c.documents, float64(d.count()-len(d.Mended)), "valid")
 	gauge(c.documents, float64(len(broken)), "invalid")
 	gauge(c.documents, float64(len(d.Mended)), "kept")
 	for n := range s.Instances {

@@ -31,23 +31,40 @@ type RunState struct {
 // Configs are all of the revision in force, sorted by name: those that run and those that do not. They are made when
 // somebody asks, and not at each pass: a repository may have many times what one host runs.
 func (s *Snapshot) Configs() []Config {
+	docs := s.Facts.Documents
+	if docs.Set == nil {
+		return []Config{}
+	}
 	runs := map[string][]RunState{}
-	for _, r := range s.Facts.Documents.RunStates {
+	for _, r := range docs.RunStates {
 		state := RunState{Name: r.Metadata.Name, Host: r.Spec.Host, State: string(stateOf(r)), Run: max(r.Spec.Run, 1)}
 		if i := s.find(state.Name); i != nil && r.Spec.Host == s.Facts.Host {
 			state.Phase = i.Status.Phase
 		}
 		runs[r.ConfigName()] = append(runs[r.ConfigName()], state)
 	}
-	list := make([]Config, 0, len(s.Facts.Documents.Configs))
-	for _, c := range s.Facts.Documents.Configs {
-		states := runs[c.Metadata.Name]
+	for d, a := range docs.Set.EachAway {
+		state := RunState{Name: d.Name, Host: a.Host, State: string(cmp.Or(a.State, manifest.StateRunning)), Run: max(a.Run, 1)}
+		runs[d.ConfigName()] = append(runs[d.ConfigName()], state)
+	}
+	list := []Config{}
+	for _, c := range docs.Set.Documents(manifest.KindConfig) {
+		states := runs[c.Name]
 		if states == nil {
 			states = []RunState{}
 		}
-		list = append(list, Config{APIVersion: manifest.APIVersion, Kind: manifest.KindConfig, Metadata: c.Metadata, File: c.At.File, RunStates: states})
+		slices.SortFunc(states, func(a, b RunState) int { return cmp.Compare(a.Name, b.Name) })
+		list = append(list, Config{APIVersion: manifest.APIVersion, Kind: manifest.KindConfig, Metadata: c.Metadata(), File: c.File, RunStates: states})
 	}
 	return list
+}
+
+// count is the number of sound documents.
+func (d *Documents) count() int {
+	if d.Set == nil {
+		return 0
+	}
+	return d.Set.Size()
 }
 
 // runState returns the run state of a name on a host, nil when there is none.

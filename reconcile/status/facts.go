@@ -49,11 +49,12 @@ type Libvirt struct {
 
 // Documents are those of the revision in force.
 type Documents struct {
-	Configs   []*manifest.Config   // sorted by name
-	RunStates []*manifest.RunState // of all hosts, sorted by name
-	// Count is the number of all sound documents.
-	Count    int
-	Problems []manifest.Problem
+	// Set are all sound documents; nil before there is a revision. Of other hosts' machines it may know no more than where
+	// they are.
+	Set *manifest.Set
+	// RunStates are those of this host, and of others as far as they are known, sorted by name.
+	RunStates []*manifest.RunState
+	Problems  []manifest.Problem
 	// Warnings are what is read and has no effect.
 	Warnings []manifest.Problem
 	// Mended are the documents (Kind/name) that are broken and stay in force as they last were.

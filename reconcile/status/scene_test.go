@@ -2,8 +2,6 @@ package status
 
 import (
 	"fmt"
-	"maps"
-	"slices"
 	"testing"
 	"time"
 
@@ -66,7 +64,7 @@ func (s *scene) observe(documents string) *Snapshot {
 	s.now = s.now.Add(time.Minute)
 	commit := fmt.Sprintf("%040x", s.revision)
 	set := manifest.Collect([]manifest.File{manifest.Read("web.yaml", []byte(documents))}, func(string) ([]byte, bool) { return nil, false })
-	w := plan.Wanted{Host: "kvm1", Revision: commit, Configs: map[string]bool{}, Budget: 3, Broken: map[string]string{}}
+	w := plan.Wanted{Host: "kvm1", Revision: commit, Budget: 3, Broken: map[string]string{}}
 	w.Incomplete = len(set.Problems) > 0
 	f := Facts{Now: s.now, Host: "kvm1", Fleet: "test", Version: "v1.2.3"}
 	placement := render.Place(set, "")
@@ -80,14 +78,13 @@ func (s *scene) observe(documents string) *Snapshot {
 		}
 		f.Documents.RunStates = append(f.Documents.RunStates, m.Run)
 	}
-	for _, name := range slices.Sorted(maps.Keys(set.Configs)) {
-		w.Configs[name] = true
-		f.Documents.Configs = append(f.Documents.Configs, set.Configs[name])
-	}
-	f.Documents.Problems, f.Documents.Count = set.Problems, set.Size()
+	f.Documents.Set, f.Documents.Problems = set, set.Problems
 	var world plan.World
 	if s.domain != nil {
 		world.Domains = []plan.Domain{*s.domain}
+	}
+	if s.domain != nil && s.domain.Meta() != nil && set.Find(manifest.KindConfig, s.domain.Meta().Config) == nil {
+		w.Gone = map[string]bool{s.domain.Meta().Config: true}
 	}
 	f.Plan, f.Assessments = plan.Make(w, world, plan.Memory{Now: s.now})
 	f.Source = Source{URL: "/srv/vms", Branch: "main", Revision: commit, Success: s.now, Fetches: s.revision}

@@ -2,6 +2,7 @@ package manifest
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 )
@@ -10,70 +11,92 @@ import (
 // domainXMLFrom. What two documents say of each other is checked here: names that are there twice, and references to
 // what is not there.
 func Collect(files []File, text func(path string) ([]byte, bool)) *Set {
-	s := &Set{read: map[id]*Document{}, files: map[string][]byte{}}
-	c := collector{set: s, defined: map[id][]*Document{}, similar: map[id]string{}}
+	all := make([]*File, len(files))
 	for i := range files {
-		s.Problems = append(s.Problems, files[i].Problems...)
-		s.Warnings = append(s.Warnings, files[i].Warnings...)
-		for j := range files[i].Documents {
-			c.add(&files[i].Documents[j])
-		}
+		all[i] = &files[i]
 	}
-	for k, docs := range c.defined {
-		if len(docs) > 1 {
-			c.duplicates(docs)
-		} else if d := docs[0]; d.Broken {
-			s.broken = append(s.broken, d)
-		} else if c.readText(d, text) {
-			s.read[k] = d
-		}
+	return Next(nil, nil, all, text)
+}
+
+// Next makes the set of a revision from that of another one, nil for none: files of it that are gone now, and files that
+// came. A file that has changed is both. It costs what has changed, and is the same as what Collect makes of all files.
+func Next(before *Set, gone, come []*File, text func(path string) ([]byte, bool)) *Set {
+	x := newIndex()
+	if before != nil {
+		x = before.index.next(gone, come)
+	} else {
+		x.change(gone, come)
 	}
-	c.references()
+	s := &Set{index: x, files: map[string][]byte{}, read: x.defined}
+	c := collector{set: s, twice: map[Problem]bool{}, similar: map[id]string{}}
+	c.collect(text)
 	sortProblems(s.Problems)
 	sortProblems(s.Warnings)
-	s.hold(s.read)
+	s.hold(s.read, x.bodied)
 	s.texts = s.files
 	return s.Mend(nil)
 }
 
-// collector gathers the documents of a revision.
+// collector finds out what of an index is sound.
 type collector struct {
 	set     *Set
-	defined map[id][]*Document
-	unknown string        // the first file with a document that cannot be told
+	unsound map[id]bool
+	twice   map[Problem]bool
 	similar map[id]string // suggestions for what is missing
 }
 
-func (c *collector) add(d *Document) {
-	if d.identified() {
-		c.defined[d.id()] = append(c.defined[d.id()], d)
-		return
+func (c *collector) collect(text func(path string) ([]byte, bool)) {
+	s, x := c.set, c.set.index
+	for _, f := range x.flawed {
+		s.Problems = append(s.Problems, f.Problems...)
+		s.Warnings = append(s.Warnings, f.Warnings...)
 	}
+	s.broken = slices.Clone(x.strays)
+	for _, docs := range x.twins {
+		c.duplicates(docs)
+	}
+	for k, d := range x.broken {
+		if x.twins[k] == nil {
+			c.leaveOut(d)
+		}
+	}
+	for k, d := range x.naming {
+		if x.twins[k] == nil && !d.Broken {
+			c.readText(d, text)
+		}
+	}
+	c.references()
+}
+
+// leaveOut takes a document out of the sound ones.
+func (c *collector) leaveOut(d *Document) {
+	if c.unsound == nil {
+		c.unsound, c.set.read = map[id]bool{}, maps.Clone(c.set.read)
+	}
+	c.unsound[d.id()] = true
+	delete(c.set.read, d.id())
 	c.set.broken = append(c.set.broken, d)
-	if c.unknown == "" || d.File < c.unknown {
-		c.unknown = d.File
-	}
 }
 
 // fail adds a problem of a sound document, which is thereby broken.
 func (c *collector) fail(d *Document, at position, field, message string) {
-	c.set.Problems = append(c.set.Problems, Problem{File: d.File, Line: at.line, Column: at.column,
+	c.set.Problems = append(c.set.Problems, Problem{File: d.File, Line: int(at.line), Column: int(at.column),
 		Kind: d.Written, Name: d.Name, Field: field, Message: message})
 }
 
 // duplicates reports documents of one name. None of them is taken: which is meant cannot be told.
 func (c *collector) duplicates(docs []*Document) {
-	c.set.broken = append(c.set.broken, docs...)
 	for i, d := range docs {
+		c.leaveOut(d)
 		var others []string
 		for j, o := range docs {
 			if j != i {
 				others = append(others, fmt.Sprintf("%s:%d", o.File, o.Line))
 			}
 		}
-		at := d.places.name
+		at := d.nameAt
 		if d.Broken {
-			at = position{d.Line, 1}
+			at = position{int32(d.Line), 1}
 		}
 		c.duplicate(d, at, strings.Join(others, ", "))
 	}
@@ -81,44 +104,49 @@ func (c *collector) duplicates(docs []*Document) {
 
 // duplicate reports a name that is there twice, once for each manifest: it may stand for several documents.
 func (c *collector) duplicate(d *Document, at position, others string) {
-	message := "duplicate name; the " + d.Kind + " is also at " + others
-	for _, p := range c.set.Problems {
-		if p.File == d.File && p.Line == at.line && p.Column == at.column && strings.HasSuffix(p.Message, " is also at "+others) {
-			return
-		}
+	key := Problem{File: d.File, Line: int(at.line), Column: int(at.column), Message: others}
+	if c.twice[key] {
+		return
 	}
-	c.fail(d, at, "metadata.name", message)
+	c.twice[key] = true
+	c.fail(d, at, "metadata.name", "duplicate name; the "+d.Kind+" is also at "+others)
 }
 
 // readText keeps the text of a document's domainXML file.
-func (c *collector) readText(d *Document, text func(string) ([]byte, bool)) bool {
-	name := d.text()
-	if name == "" {
-		return true
-	}
+func (c *collector) readText(d *Document, text func(string) ([]byte, bool)) {
+	name := d.naming.path
 	if _, ok := c.set.files[name]; ok {
-		return true
+		return
 	}
 	data, ok := text(name)
 	if !ok {
-		c.fail(d, d.places.text, joinField(headerOf(d.object).Written.Spec, "domainXMLFrom"), "there is no file "+quoted(name)+" in the repository")
-		c.set.broken = append(c.set.broken, d)
-		return false
+		c.fail(d, d.naming.at, d.naming.field, "there is no file "+quoted(name)+" in the repository")
+		c.leaveOut(d)
+		return
 	}
 	c.set.files[name] = data
-	return true
 }
 
 // references reports references to what no document defines. They are not taken out of the set here: what is missing may
 // be in a document that cannot be read, and may be mended.
 func (c *collector) references() {
-	hint := ""
-	if c.unknown != "" {
-		hint = "; it may be in " + c.unknown + ", which has a document that cannot be read"
+	x := c.set.index
+	unknown := "" // the first file with a document that cannot be told
+	for _, d := range x.strays {
+		if unknown == "" || d.File < unknown {
+			unknown = d.File
+		}
 	}
-	for _, d := range c.set.read {
+	hint := ""
+	if unknown != "" {
+		hint = "; it may be in " + unknown + ", which has a document that cannot be read"
+	}
+	for k, d := range x.dangling {
+		if c.unsound[k] {
+			continue
+		}
 		for _, r := range d.refers {
-			if len(c.defined[r.to]) == 0 {
+			if x.defined[r.to] == nil {
 				c.fail(d, r.at, r.field, fmt.Sprintf("there is no %s %s%s%s", r.what, quoted(r.to.Name), c.suggest(r.to), hint))
 			}
 		}
@@ -131,7 +159,7 @@ func (c *collector) suggest(missing id) string {
 		return s
 	}
 	var names []string
-	for k := range c.defined {
+	for k := range c.set.index.defined {
 		if k.Kind == missing.Kind {
 			names = append(names, k.Name)
 		}

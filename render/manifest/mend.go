@@ -24,9 +24,9 @@ func (s *Set) Mend(lastGood *Set) *Set {
 	m.identities(s.broken)
 	m.files(s)
 	m.close()
-	out := &Set{Problems: s.Problems, Warnings: s.Warnings, Mended: m.mended, read: s.read, files: s.files, broken: s.broken}
+	out := &Set{Problems: s.Problems, Warnings: s.Warnings, Mended: m.mended, index: s.index, read: s.read, files: s.files, broken: s.broken}
 	m.takeTexts(s, out)
-	out.hold(m.now)
+	out.hold(m.now, m.now)
 	return out
 }
 
@@ -149,10 +149,10 @@ func (m *mender) restoreWhole(k id) bool {
 func (m *mender) takeTexts(s, out *Set) {
 	out.texts = map[string][]byte{}
 	for k, d := range m.now {
-		name := d.text()
-		if name == "" {
+		if d.naming == nil || d.naming.text != nil {
 			continue
 		}
+		name := d.naming.path
 		now, have := s.files[name]
 		if !m.mended[Key(k.Kind, k.Name)] {
 			out.texts[name] = now

@@ -55,12 +55,3 @@ func (d *Document) spec() Tree {
 	}
 	return nil
 }
-
-// text is the path of the domainXML file that a document names, or "".
-func (d *Document) text() string {
-	if c, ok := d.object.(*Config); ok && !c.Spec.Template.Spec.Mentions("domainXMLFrom") {
-		return ""
-	}
-	name, _ := d.spec()["domainXMLFrom"].(string)
-	return name
-}

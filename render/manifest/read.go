@@ -18,39 +18,6 @@ type File struct {
 	Warnings []Problem
 }
 
-// Document is one document of a file, as one of the kinds that a Set holds: a manifest of KubeVirt's can be several.
-type Document struct {
-	Origin
-	// Kind and Name of a broken document are empty when they cannot be told for certain.
-	Kind, Name string
-	// Written is the kind in the file.
-	Written string
-	// Broken documents have problems and say nothing but what they are.
-	Broken bool
-	// object is what a sound document says: *Config, *RunState, *Flavour, *Preset, *Group, *Host, *Instancetype,
-	// *Preference or *Claim.
-	object any
-
-	places places
-	refers []referral
-}
-
-// referral is what a document says of another that has to be there.
-type referral struct {
-	to    id
-	field string
-	what  string
-	at    position
-}
-
-// places are where the parts of a document stand that are compared with other documents.
-type places struct {
-	name, text position
-}
-
-// position is a line and a column.
-type position struct{ line, column int }
-
 // IsDocumentFile says whether a file is read, by its name: .yaml, .yml and .json are.
 func IsDocumentFile(name string) bool {
 	switch path.Ext(name) {
@@ -185,7 +152,7 @@ func (r *reader) decode(h header, tree map[string]any, w *walker) []Document {
 			t.At = r.at
 		}
 		r.references(&doc)
-		r.place(&doc.places.name, "metadata.name")
+		r.place(&doc.nameAt, "metadata.name")
 		docs = append(docs, doc)
 	}
 	w.add(r.root, c.problems)
@@ -214,18 +181,20 @@ func (r *reader) textPath(doc *Document, at string) []FieldProblem {
 		return nil
 	}
 	field := joinField(at, "domainXMLFrom")
-	r.place(&doc.places.text, field)
 	joined, fault := repositoryPath(r.at.File, name)
 	if fault != "" {
 		return []FieldProblem{{field, fault}}
 	}
 	spec["domainXMLFrom"] = joined
+	doc.naming = &naming{path: joined, field: field}
+	r.place(&doc.naming.at, field)
 	return nil
 }
 
 // place notes where a field stands.
 func (r *reader) place(to *position, field string) {
-	to.line, to.column = locate(r.root, field)
+	line, column := locate(r.root, field)
+	to.line, to.column = int32(line), int32(column)
 }
 
 // references notes what the document cannot do without.

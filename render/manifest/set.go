@@ -13,7 +13,7 @@ import (
 // What it holds is closed: what a document refers to by name is in it.
 type Set struct {
 	// Configs and the others are the sound documents, by name. KubeVirt's machines are among the configs, run states and
-	// groups; its presets among the presets.
+	// groups; its presets among the presets. Documents that were made lean are not there: configs come with Having.
 	Configs   map[string]*Config
 	RunStates map[string]*RunState
 	Flavours  map[string]*Flavour
@@ -33,15 +33,13 @@ type Set struct {
 	// Mended are the documents, as Key names them, that are those of an earlier set because this revision's are broken.
 	Mended map[string]bool
 
+	index  *index
 	read   map[id]*Document  // sound and unique in this revision, though what they refer to may be missing
 	files  map[string][]byte // the texts that those documents name
 	broken []*Document       // of this revision; without kind and name when those cannot be told
-	held   map[id]*Document  // what the maps above show
+	held   map[id]*Document  // what the maps above show, and lean documents
 	texts  map[string][]byte // the texts that those documents name
 }
-
-// id is what a document is known by.
-type id struct{ Kind, Name string }
 
 // Key is how Set.Mended names a document.
 func Key(kind, name string) string { return kind + "/" + name }
@@ -52,11 +50,6 @@ func (s *Set) Text(path string) ([]byte, bool) {
 	return text, ok
 }
 
-func (d *Document) id() id { return id{d.Kind, d.Name} }
-
-// identified says whether it is certain which document this is.
-func (d *Document) identified() bool { return d.Kind != "" && d.Name != "" }
-
 // ConfigName is the config that the run state is of.
 func (r *RunState) ConfigName() string {
 	if r.Spec.Config != "" {
@@ -65,14 +58,17 @@ func (r *RunState) ConfigName() string {
 	return r.Metadata.Name
 }
 
-// hold makes documents what the set shows.
-func (s *Set) hold(documents map[id]*Document) {
+// hold makes documents what the set shows. Those with a body are among the second.
+func (s *Set) hold(documents, bodied map[id]*Document) {
 	s.held = documents
 	s.Configs, s.RunStates, s.Flavours = map[string]*Config{}, map[string]*RunState{}, map[string]*Flavour{}
 	s.Presets, s.Groups, s.Hosts = map[string]*Preset{}, map[string]*Group{}, map[string]*Host{}
 	s.Instancetypes, s.Preferences = map[Reference]*Instancetype{}, map[Reference]*Preference{}
 	s.Claims, s.DataVolumes = map[string]*Claim{}, map[string]*Claim{}
-	for k, d := range documents {
+	for k, d := range bodied {
+		if documents[k] != d {
+			continue
+		}
 		switch o := d.object.(type) {
 		case *Config:
 			s.Configs[k.Name] = o
@@ -126,14 +122,73 @@ func (s *Set) Manifests() []*Document {
 // Size is the number of all documents that are held, those of KubeVirt's kinds as often as they stand for others.
 func (s *Set) Size() int { return len(s.held) }
 
+// Away is a run state of a machine on another host, where run states are lean.
+func (s *Set) Away(name string) (Away, bool) {
+	d := s.held[id{KindRunState, name}]
+	if d == nil {
+		return Away{}, false
+	}
+	a, ok := d.object.(*Away)
+	if !ok {
+		return Away{}, false
+	}
+	return *a, true
+}
+
+// EachAway are those run states, in no order.
+func (s *Set) EachAway(yield func(*Document, Away) bool) {
+	for _, d := range s.held {
+		if a, ok := d.object.(*Away); ok && !yield(d, *a) {
+			return
+		}
+	}
+}
+
+// NamesTexts says whether a document names a file with domain XML: a revision can differ in such a file alone.
+func (s *Set) NamesTexts() bool { return len(s.index.naming) > 0 }
+
+// Documents are those of a kind, sorted by name.
+func (s *Set) Documents(kind string) []*Document {
+	var all []*Document
+	for k, d := range s.held {
+		if k.Kind == kind {
+			all = append(all, d)
+		}
+	}
+	slices.SortFunc(all, func(a, b *Document) int { return cmp.Compare(a.Name, b.Name) })
+	return all
+}
+
+// Find is the sound document of a kind and name; nil when there is none.
+func (s *Set) Find(kind, name string) *Document { return s.held[id{kind, name}] }
+
+// Having is the set with the bodies of some of its lean documents.
+func (s *Set) Having(bodies []any) *Set {
+	if len(bodies) == 0 {
+		return s
+	}
+	c := *s
+	c.Configs, c.RunStates = maps.Clone(s.Configs), maps.Clone(s.RunStates)
+	for _, b := range bodies {
+		switch o := b.(type) {
+		case *Config:
+			c.Configs[o.Metadata.Name] = o
+		case *RunState:
+			c.RunStates[o.Metadata.Name] = o
+		}
+	}
+	return &c
+}
+
 // inline returns a document that holds the text of its domainXML file itself.
 func (d *Document) inline(text []byte) *Document {
 	c := *d
+	own := *d.naming
+	own.text = text
+	c.naming = &own
 	switch o := d.object.(type) {
 	case *Config:
-		config := *o
-		config.Spec.Template.Spec = PartialOf(inlined(o.Spec.Template.Spec.Tree(), text))
-		c.object = &config
+		c.object = c.whole(o)
 	case *Flavour:
 		flavour := *o
 		flavour.Spec = inlined(o.Spec, text)
