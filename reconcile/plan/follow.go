@@ -141,8 +141,10 @@ func (a *Assessment) writeBeside(def *definition, t todo) {
 	live := t.changes()
 	var rest []Change
 	for _, c := range def.changes {
-		// A device that comes while the machine runs comes with all that is said of it.
-		if !slices.ContainsFunc(live, func(l Change) bool { return l.Path == c.Path || strings.HasPrefix(c.Path, l.Path+".") }) {
+		// A device that comes while the machine runs comes with all that is said of it; and what the definition has under
+		// another value, the running machine may not have at all.
+		of := func(o Change) bool { return within(o.Path, c.Path) || within(c.Path, o.Path) }
+		if !slices.ContainsFunc(live, of) || slices.ContainsFunc(a.staged(), of) {
 			rest = append(rest, c)
 		}
 	}
@@ -156,6 +158,12 @@ func (a *Assessment) writeBeside(def *definition, t todo) {
 	if len(live) > 0 {
 		a.act(EffectLive, def.reason, def.message, live)
 	}
+}
+
+// within says whether a field is another one or a part of it.
+func within(part, whole string) bool {
+	rest, ok := strings.CutPrefix(part, whole)
+	return ok && (rest == "" || strings.ContainsRune("./@[", rune(rest[0])))
 }
 
 // follow brings the running machine to what is declared, as far as that can be.
