@@ -32,7 +32,7 @@ func Next(before *Set, gone, come []*File, text func(path string) ([]byte, bool)
 	c.collect(text)
 	sortProblems(s.Problems)
 	sortProblems(s.Warnings)
-	s.hold(s.read, x.bodied)
+	s.hold(s.read, maps.All(x.bodied))
 	s.texts = s.files
 	return s.Mend(nil)
 }
@@ -71,10 +71,10 @@ func (c *collector) collect(text func(path string) ([]byte, bool)) {
 // leaveOut takes a document out of the sound ones.
 func (c *collector) leaveOut(d *Document) {
 	if c.unsound == nil {
-		c.unsound, c.set.read = map[id]bool{}, maps.Clone(c.set.read)
+		c.unsound, c.set.read = map[id]bool{}, c.set.read.whole()
 	}
 	c.unsound[d.id()] = true
-	delete(c.set.read, d.id())
+	c.set.read.remove(d.id())
 	c.set.broken = append(c.set.broken, d)
 }
 
@@ -146,7 +146,7 @@ func (c *collector) references() {
 			continue
 		}
 		for _, r := range d.refers {
-			if x.defined[r.to] == nil {
+			if x.defined.get(r.to) == nil {
 				c.fail(d, r.at, r.field, fmt.Sprintf("there is no %s %s%s%s", r.what, quoted(r.to.Name), c.suggest(r.to), hint))
 			}
 		}
@@ -159,10 +159,8 @@ func (c *collector) suggest(missing id) string {
 		return s
 	}
 	var names []string
-	for k := range c.set.index.defined {
-		if k.Kind == missing.Kind {
-			names = append(names, k.Name)
-		}
+	for name := range c.set.index.defined[missing.Kind] {
+		names = append(names, name)
 	}
 	slices.Sort(names)
 	s := suggest(missing.Name, names)

@@ -87,7 +87,7 @@ func show(s *Set) string {
 		fmt.Fprintln(&b, "warning:", p)
 	}
 	var names []string
-	for k, d := range s.held {
+	for k, d := range s.held.each {
 		names = append(names, fmt.Sprintf("holds %s (%s:%d, document %d)", Key(k.Kind, k.Name), d.File, d.Line, d.Index))
 	}
 	slices.Sort(names)

@@ -11,7 +11,7 @@ import (
 type index struct {
 	// defined are the documents that can be told, one of each name, and twins all those whose name is there more than
 	// once, in the order of their places.
-	defined map[id]*Document
+	defined catalogue
 	twins   map[id][]*Document
 	strays  []*Document // that cannot be told
 	// What follows are the few documents of defined that need a look in each revision: the broken ones, those with a body,
@@ -25,15 +25,21 @@ type index struct {
 
 func newIndex() *index {
 	return &index{
-		defined: map[id]*Document{}, twins: map[id][]*Document{}, broken: map[id]*Document{}, bodied: map[id]*Document{},
+		defined: catalogue{}, twins: map[id][]*Document{}, broken: map[id]*Document{}, bodied: map[id]*Document{},
 		naming: map[id]*Document{}, dangling: map[id]*Document{}, flawed: map[string]*File{},
 	}
 }
 
 // next is the index after files were taken away and others added. A changed file is both.
 func (x *index) next(removed, added []*File) *index {
+	kinds := map[string]bool{}
+	for _, f := range slices.Concat(removed, added) {
+		for i := range f.Documents {
+			kinds[f.Documents[i].Kind] = true
+		}
+	}
 	n := &index{
-		defined: maps.Clone(x.defined), twins: maps.Clone(x.twins), strays: slices.Clone(x.strays), broken: maps.Clone(x.broken),
+		defined: x.defined.clone(kinds), twins: maps.Clone(x.twins), strays: slices.Clone(x.strays), broken: maps.Clone(x.broken),
 		bodied: maps.Clone(x.bodied), naming: maps.Clone(x.naming), dangling: maps.Clone(x.dangling), flawed: maps.Clone(x.flawed),
 	}
 	n.change(removed, added)
@@ -45,7 +51,7 @@ func (x *index) change(removed, added []*File) {
 	touched := map[id]bool{} // and whether it was there before
 	touch := func(k id) {
 		if _, ok := touched[k]; !ok {
-			touched[k] = x.defined[k] != nil
+			touched[k] = x.defined.get(k) != nil
 		}
 	}
 	for _, f := range removed {
@@ -67,14 +73,14 @@ func (x *index) change(removed, added []*File) {
 	gone := false
 	for k, was := range touched {
 		x.sort(k)
-		gone = gone || was && x.defined[k] == nil
+		gone = gone || was && x.defined.get(k) == nil
 	}
 	for k := range touched {
-		x.refer(k, x.defined[k])
+		x.refer(k, x.defined.get(k))
 	}
-	look := x.dangling // what they missed may have come
+	look := maps.All(x.dangling) // what they missed may have come
 	if gone {
-		look = x.defined // what referred to it may be any
+		look = x.defined.each // what referred to it may be any
 	}
 	for k, d := range look {
 		x.refer(k, d)
@@ -86,16 +92,17 @@ func (x *index) add(d *Document) {
 	switch {
 	case !d.identified():
 		x.strays = append(x.strays, d)
-	case x.defined[k] == nil:
-		x.defined[k] = d
+	case x.defined.get(k) == nil:
+		x.defined.put(k, d)
 	default:
 		all := x.twins[k]
 		if all == nil {
-			all = []*Document{x.defined[k]}
+			all = []*Document{x.defined.get(k)}
 		}
 		all = append(slices.Clip(all), d)
 		slices.SortFunc(all, byPlace)
-		x.twins[k], x.defined[k] = all, all[0]
+		x.twins[k] = all
+		x.defined.put(k, all[0])
 	}
 }
 
@@ -106,10 +113,11 @@ func (x *index) remove(d *Document) {
 	case !d.identified():
 		x.strays = slices.DeleteFunc(x.strays, same)
 	case all == nil:
-		delete(x.defined, k)
+		x.defined.remove(k)
 	default:
 		all = slices.DeleteFunc(slices.Clone(all), same)
-		x.twins[k], x.defined[k] = all, all[0]
+		x.twins[k] = all
+		x.defined.put(k, all[0])
 		if len(all) == 1 {
 			delete(x.twins, k)
 		}
@@ -118,7 +126,7 @@ func (x *index) remove(d *Document) {
 
 // sort puts the document of a name where it belongs.
 func (x *index) sort(k id) {
-	d := x.defined[k]
+	d := x.defined.get(k)
 	for _, s := range []struct {
 		of map[id]*Document
 		is bool
@@ -137,7 +145,7 @@ func (x *index) sort(k id) {
 
 // refer finds out whether all that a document refers to is there.
 func (x *index) refer(k id, d *Document) {
-	if d != nil && slices.ContainsFunc(d.refers, func(r referral) bool { return x.defined[r.to] == nil }) {
+	if d != nil && slices.ContainsFunc(d.refers, func(r referral) bool { return x.defined.get(r.to) == nil }) {
 		x.dangling[k] = d
 	} else {
 		delete(x.dangling, k)

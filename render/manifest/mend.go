@@ -3,7 +3,6 @@ package manifest
 import (
 	"bytes"
 	"cmp"
-	"maps"
 	"slices"
 )
 
@@ -17,7 +16,7 @@ func (s *Set) Mend(lastGood *Set) *Set {
 	if len(s.Problems) == 0 {
 		return s
 	}
-	m := mender{from: lastGood, now: maps.Clone(s.read), mended: map[string]bool{}}
+	m := mender{from: lastGood, now: s.read.whole(), mended: map[string]bool{}}
 	if m.from == nil {
 		m.from = &Set{}
 	}
@@ -26,24 +25,24 @@ func (s *Set) Mend(lastGood *Set) *Set {
 	m.close()
 	out := &Set{Problems: s.Problems, Warnings: s.Warnings, Mended: m.mended, index: s.index, read: s.read, files: s.files, broken: s.broken}
 	m.takeTexts(s, out)
-	out.hold(m.now, m.now)
+	out.hold(m.now, m.now.each)
 	return out
 }
 
 // mender puts a set together.
 type mender struct {
 	from   *Set
-	now    map[id]*Document
+	now    catalogue
 	mended map[string]bool
 }
 
 // restore puts back a document in place of what is there.
 func (m *mender) restore(k id) bool {
-	d, ok := m.from.held[k]
-	if !ok {
+	d := m.from.held.get(k)
+	if d == nil {
 		return false
 	}
-	m.now[k] = d
+	m.now.put(k, d)
 	m.mended[Key(k.Kind, k.Name)] = true
 	return true
 }
@@ -51,7 +50,7 @@ func (m *mender) restore(k id) bool {
 // identities puts back the documents that are known to be broken.
 func (m *mender) identities(broken []*Document) {
 	for _, d := range broken {
-		if _, sound := m.now[d.id()]; !sound && d.identified() {
+		if m.now.get(d.id()) == nil && d.identified() {
 			m.restore(d.id())
 		}
 	}
@@ -61,8 +60,8 @@ func (m *mender) identities(broken []*Document) {
 func (m *mender) files(s *Set) {
 	held := map[string][]id{}
 	var missing []id
-	for k, d := range m.from.held {
-		if _, ok := m.now[k]; !ok {
+	for k, d := range m.from.held.each {
+		if m.now.get(k) == nil {
 			held[d.File] = append(held[d.File], k)
 			missing = append(missing, k)
 		}
@@ -90,7 +89,7 @@ func (m *mender) stood(p Problem) bool {
 			continue
 		}
 		for _, made := range k.makes {
-			if was := m.from.held[id{made, p.Name}]; was != nil && was.File == p.File {
+			if was := m.from.held.get(id{made, p.Name}); was != nil && was.File == p.File {
 				return true
 			}
 		}
@@ -104,7 +103,7 @@ func (m *mender) close() {
 	for _, kind := range []string{KindConfig, KindRunState, KindGroup} {
 		for _, k := range m.sorted(kind) {
 			if !m.satisfied(k) && !m.restoreWhole(k) {
-				delete(m.now, k)
+				m.now.remove(k)
 			}
 		}
 	}
@@ -112,10 +111,8 @@ func (m *mender) close() {
 
 func (m *mender) sorted(kind string) []id {
 	var ids []id
-	for k := range m.now {
-		if k.Kind == kind {
-			ids = append(ids, k)
-		}
+	for name := range m.now[kind] {
+		ids = append(ids, id{kind, name})
 	}
 	slices.SortFunc(ids, func(a, b id) int { return cmp.Compare(a.Name, b.Name) })
 	return ids
@@ -123,8 +120,8 @@ func (m *mender) sorted(kind string) []id {
 
 // satisfied says whether what a document refers to is there.
 func (m *mender) satisfied(k id) bool {
-	for _, r := range m.now[k].refers {
-		if m.now[r.to] == nil {
+	for _, r := range m.now.get(k).refers {
+		if m.now.get(r.to) == nil {
 			return false
 		}
 	}
@@ -136,8 +133,8 @@ func (m *mender) restoreWhole(k id) bool {
 	if !m.restore(k) {
 		return false
 	}
-	for _, r := range m.now[k].refers {
-		if m.now[r.to] == nil && !m.restoreWhole(r.to) {
+	for _, r := range m.now.get(k).refers {
+		if m.now.get(r.to) == nil && !m.restoreWhole(r.to) {
 			return false
 		}
 	}
@@ -148,7 +145,7 @@ func (m *mender) restoreWhole(k id) bool {
 // another one now, the document holds the old one itself.
 func (m *mender) takeTexts(s, out *Set) {
 	out.texts = map[string][]byte{}
-	for k, d := range m.now {
+	for k, d := range m.now.each {
 		if d.naming == nil || d.naming.text != nil {
 			continue
 		}
@@ -160,7 +157,7 @@ func (m *mender) takeTexts(s, out *Set) {
 		}
 		old := m.from.texts[name]
 		if have && !bytes.Equal(old, now) {
-			m.now[k] = d.inline(old)
+			m.now.put(k, d.inline(old))
 			continue
 		}
 		out.texts[name] = old

@@ -3,6 +3,7 @@ package manifest
 import (
 	"bytes"
 	"cmp"
+	"iter"
 	"maps"
 	"slices"
 )
@@ -34,10 +35,10 @@ type Set struct {
 	Mended map[string]bool
 
 	index  *index
-	read   map[id]*Document  // sound and unique in this revision, though what they refer to may be missing
+	read   catalogue         // sound and unique in this revision, though what they refer to may be missing
 	files  map[string][]byte // the texts that those documents name
 	broken []*Document       // of this revision; without kind and name when those cannot be told
-	held   map[id]*Document  // what the maps above show, and lean documents
+	held   catalogue         // what the maps above show, and lean documents
 	texts  map[string][]byte // the texts that those documents name
 }
 
@@ -59,14 +60,14 @@ func (r *RunState) ConfigName() string {
 }
 
 // hold makes documents what the set shows. Those with a body are among the second.
-func (s *Set) hold(documents, bodied map[id]*Document) {
+func (s *Set) hold(documents catalogue, bodied iter.Seq2[id, *Document]) {
 	s.held = documents
 	s.Configs, s.RunStates, s.Flavours = map[string]*Config{}, map[string]*RunState{}, map[string]*Flavour{}
 	s.Presets, s.Groups, s.Hosts = map[string]*Preset{}, map[string]*Group{}, map[string]*Host{}
 	s.Instancetypes, s.Preferences = map[Reference]*Instancetype{}, map[Reference]*Preference{}
 	s.Claims, s.DataVolumes = map[string]*Claim{}, map[string]*Claim{}
 	for k, d := range bodied {
-		if documents[k] != d {
+		if documents.get(k) != d {
 			continue
 		}
 		switch o := d.object.(type) {
@@ -98,19 +99,13 @@ func (s *Set) hold(documents, bodied map[id]*Document) {
 
 // Count is the number of documents of a kind.
 func (s *Set) Count(kind string) int {
-	n := 0
-	for k := range s.held {
-		if k.Kind == kind {
-			n++
-		}
-	}
-	return n
+	return len(s.held[kind])
 }
 
 // Manifests are the documents that are held, once for each in a file, in the order of their places.
 func (s *Set) Manifests() []*Document {
 	var all []*Document
-	for _, d := range s.held {
+	for _, d := range s.held.each {
 		all = append(all, d)
 	}
 	slices.SortFunc(all, func(a, b *Document) int {
@@ -120,11 +115,11 @@ func (s *Set) Manifests() []*Document {
 }
 
 // Size is the number of all documents that are held, those of KubeVirt's kinds as often as they stand for others.
-func (s *Set) Size() int { return len(s.held) }
+func (s *Set) Size() int { return s.held.size() }
 
 // Away is a run state of a machine on another host, where run states are lean.
 func (s *Set) Away(name string) (Away, bool) {
-	d := s.held[id{KindRunState, name}]
+	d := s.Find(KindRunState, name)
 	if d == nil {
 		return Away{}, false
 	}
@@ -137,7 +132,7 @@ func (s *Set) Away(name string) (Away, bool) {
 
 // EachAway are those run states, in no order.
 func (s *Set) EachAway(yield func(*Document, Away) bool) {
-	for _, d := range s.held {
+	for _, d := range s.held[KindRunState] {
 		if a, ok := d.object.(*Away); ok && !yield(d, *a) {
 			return
 		}
@@ -150,17 +145,15 @@ func (s *Set) NamesTexts() bool { return len(s.index.naming) > 0 }
 // Documents are those of a kind, sorted by name.
 func (s *Set) Documents(kind string) []*Document {
 	var all []*Document
-	for k, d := range s.held {
-		if k.Kind == kind {
-			all = append(all, d)
-		}
+	for _, d := range s.held[kind] {
+		all = append(all, d)
 	}
 	slices.SortFunc(all, func(a, b *Document) int { return cmp.Compare(a.Name, b.Name) })
 	return all
 }
 
 // Find is the sound document of a kind and name; nil when there is none.
-func (s *Set) Find(kind, name string) *Document { return s.held[id{kind, name}] }
+func (s *Set) Find(kind, name string) *Document { return s.held[kind][name] }
 
 // Having is the set with the bodies of some of its lean documents.
 func (s *Set) Having(bodies []any) *Set {
