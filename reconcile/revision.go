@@ -23,6 +23,9 @@ type revision struct {
 	fallbacks map[fallback]*render.Instance
 }
 
+// maxLogged is how many problems of a revision are logged one by one.
+const maxLogged = 50
+
 // adopt makes a snapshot the revision in force: it reads its documents, and lets the last good revision stand in for what
 // is broken in them.
 func (l *Loop) adopt(ctx context.Context, s *source.Snapshot, domainType string) error {
@@ -57,7 +60,11 @@ func (l *Loop) adopt(ctx context.Context, s *source.Snapshot, domainType string)
 	l.remember(view, s.Commit)
 	l.fresh = true
 	l.revision = &revision{snapshot: s, wanted: w, shown: shown(view), view: view, fallbacks: map[fallback]*render.Instance{}}
-	for _, p := range view.Problems {
+	for n, p := range view.Problems {
+		if n == maxLogged {
+			l.log.Warn("more problems in the documents", "count", len(view.Problems)-n)
+			break
+		}
 		l.log.Warn("document problem", "problem", p.String())
 	}
 	return nil
