@@ -32,6 +32,9 @@ var layers = []layer{
 	{"reconcile/plan/...", []string{"render/..."}},
 	{"reconcile/probe/...", []string{"reconcile/plan", "render/..."}},
 	{"reconcile/status/...", []string{"reconcile/plan", "render/..."}},
+	{"reconcile/webhook/...", nil},
+	{"reconcile/control/...", nil},
+	{"reconcile/notice/...", []string{"reconcile/plan", "reconcile/status", "render/..."}},
 	{"reconcile/...", []string{"render/...", "source"}},
 	{"examples/...", nil},
 	{"cmd/...", []string{"examples", "reconcile/...", "render/...", "runner/...", "source/..."}},
@@ -50,7 +53,7 @@ var restricted = []struct {
 }
 
 // pure are the packages that decide: the same input gives the same output, whatever the machine and the time.
-var pure = []string{"render/...", "reconcile/plan/..."}
+var pure = []string{"render/...", "reconcile/plan/...", "reconcile/webhook"}
 
 // impure are the imports that a pure package may not have itself. What a library does inside is not looked at.
 var impure = []string{

@@ -29,6 +29,8 @@ type Sources struct {
 	Runtime func(ctx context.Context, config, revision string) (Instance, error)
 	// Alive says whether the loop still makes passes.
 	Alive func() bool
+	// Webhook answers what git hosts post; nil when there is none.
+	Webhook http.Handler
 }
 
 // Server answers from the snapshot that was published last. Only a config's runtime, at another revision, waits for the
@@ -71,11 +73,25 @@ func NewServer(registry *prometheus.Registry, sources Sources) *Server {
 	get(api+"/events", func(w http.ResponseWriter, _ *http.Request) {
 		list(w, "EventList", slices.Values(s.latest.Load().Events))
 	})
+	s.mux.Handle("/webhook", orNone(sources.Webhook))
 	s.mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		fail(w, http.StatusNotFound, fmt.Errorf("there is nothing at %s", r.URL.Path))
 	})
 	return s
 }
+
+// orNone is a webhook, or what says that there is none.
+func orNone(webhook http.Handler) http.Handler {
+	if webhook != nil {
+		return webhook
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		fail(w, http.StatusNotFound, errors.New("this agent takes no webhooks: say webhook.secretFile in its file"))
+	})
+}
+
+// Latest is what was published last.
+func (s *Server) Latest() *Snapshot { return s.latest.Load() }
 
 // Publish makes what the loop knows the latest.
 func (s *Server) Publish(f Facts) {

@@ -1,0 +1,2 @@
+// Package receiver answers webhooks, and turns any number of them into few fetches.
+package receiver
