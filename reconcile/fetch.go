@@ -23,6 +23,7 @@ type fetcher struct {
 	snapshot *source.Snapshot
 	allowed  int // by the snapshots since the last that was taken
 	state    status.Source
+	begun    int // fetches; state counts those that have ended
 }
 
 func newFetcher(o Options) *fetcher {
@@ -74,6 +75,9 @@ func (f *fetcher) load(ctx context.Context) {
 
 func (f *fetcher) fetch(ctx context.Context) {
 	begun := time.Now()
+	f.mu.Lock()
+	f.begun++
+	f.mu.Unlock()
 	s, err := f.opts.Source.Fetch(ctx)
 	if ctx.Err() != nil {
 		return
@@ -98,6 +102,13 @@ func (f *fetcher) fetch(ctx context.Context) {
 	}
 	f.state.Error, f.state.Success = "", time.Now()
 	f.snapshot = s
+}
+
+// next is the number of the first fetch that begins after now.
+func (f *fetcher) next() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.begun + 1
 }
 
 // latest is the newest revision, nil before the first, and how it stands.

@@ -42,8 +42,9 @@ type Loop struct {
 	begun      time.Time // of the pass before
 	fresh      bool      // a revision was read since memory was given back
 
-	mu    sync.Mutex
-	alive time.Time // of the last pass
+	mu     sync.Mutex
+	alive  time.Time // of the last pass
+	askers []*asker
 }
 
 // New makes a loop and reads what the last one left.
@@ -166,6 +167,7 @@ func (l *Loop) pass(ctx context.Context) time.Time {
 		}
 	}
 	l.opts.Publish(facts)
+	l.answer(facts)
 	if l.fresh {
 		// Reading a revision leaves much behind that no later pass needs.
 		debug.FreeOSMemory()

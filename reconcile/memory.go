@@ -143,7 +143,7 @@ func (m *memory) done(r result, refused bool) {
 	f := m.failures[name]
 	f.Attempts++
 	f.Message, f.Time = r.err.Error(), r.at
-	f.NotBefore = r.at.Add(backOff(f.Attempts))
+	f.NotBefore = r.at.Add(BackOff(f.Attempts))
 	m.failures[name] = f
 	if refused {
 		m.refused[name] = plan.Refusal{Digest: r.digest, Message: r.err.Error()}
@@ -175,7 +175,7 @@ func (m *memory) restarted(name string, at time.Time) {
 		q.count = 0
 	}
 	q.count++
-	q.last, q.notBefore = at, at.Add(backOff(q.count))
+	q.last, q.notBefore = at, at.Add(BackOff(q.count))
 	m.quick[name] = q
 }
 
@@ -193,9 +193,9 @@ func (m *memory) newRevision() {
 	}
 }
 
-// backOff is how long to wait after so many failures: a second, doubling, up to 5 minutes, and up to a tenth more at
+// BackOff is how long to wait after so many failures: a second, doubling, up to 5 minutes, and up to a tenth more at
 // random, so that what failed together is not tried together.
-func backOff(attempts int) time.Duration {
+func BackOff(attempts int) time.Duration {
 	d := backOffFor(attempts)
 	return d + rand.N(d/10+1)
 }

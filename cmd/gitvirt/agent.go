@@ -20,9 +20,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/gitvirt/gitvirt/reconcile"
+	"github.com/gitvirt/gitvirt/reconcile/notice/sender"
 	"github.com/gitvirt/gitvirt/reconcile/plan"
 	"github.com/gitvirt/gitvirt/reconcile/probe"
 	"github.com/gitvirt/gitvirt/reconcile/status"
+	"github.com/gitvirt/gitvirt/reconcile/webhook/receiver"
 	"github.com/gitvirt/gitvirt/runner"
 	"github.com/gitvirt/gitvirt/source"
 )
@@ -42,14 +44,15 @@ machines go on. SIGHUP asks the repository at once; the configuration file is re
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			log := slog.New(slog.NewTextHandler(c.ErrOrStderr(), nil))
-			set, err := load(file, c.Flags())
+			load := func() (settings, error) { return loadAgent(file, c.Flags()) }
+			set, err := load()
 			if err != nil {
 				return err
 			}
 			if once {
 				return runOnce(c.Context(), set, log, c.OutOrStdout())
 			}
-			return supervise(c.Context(), set, log, func() (settings, error) { return load(file, c.Flags()) }, configFile(file))
+			return supervise(c.Context(), set, log, load, configFile(file))
 		},
 	}
 	s.bind(c.Flags())
@@ -67,6 +70,8 @@ type agent struct {
 	loop     *reconcile.Loop
 	registry *prometheus.Registry
 	server   *status.Server
+	receiver *receiver.Receiver // nil without webhooks
+	sender   *sender.Sender     // nil without notices
 }
 
 // newAgent wires an agent. store is the folder of the repository's objects.
@@ -85,16 +90,23 @@ func newAgent(set settings, store string, log *slog.Logger) (*agent, error) {
 	}
 	a := &agent{set: set, log: log, source: src, runner: run, registry: prometheus.NewRegistry()}
 	a.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	a.server = status.NewServer(a.registry, status.Sources{
+	sources := status.Sources{
 		Runtime: a.runtime,
 		Alive:   func() bool { return time.Since(a.loop.Alive()) < 3*set.Interval+time.Minute },
-	})
+	}
+	if a.receiver = a.newReceiver(); a.receiver != nil {
+		sources.Webhook = a.receiver
+	}
+	a.server = status.NewServer(a.registry, sources)
+	if a.sender, err = a.newSender(); err != nil {
+		return nil, errors.Join(err, src.Close())
+	}
 	a.loop, err = reconcile.New(reconcile.Options{
 		DefaultHost: set.DefaultHost, CacheDir: set.cacheDir(),
 		Host: set.Host, Fleet: set.Fleet, URL: set.Repo, Branch: set.Branch, Interval: set.Interval, Budget: set.RemovalBudget,
 		StateFile: filepath.Join(set.StateDir, "state.json"), Version: version(),
 		Source: src, Runner: libvirt{run, set.DomainType}, Prober: probe.New(run), Logger: log, Metrics: status.NewMetrics(a.registry),
-		Publish: a.server.Publish,
+		Publish: a.publish,
 		Refused: func(err error) bool { return errors.Is(err, runner.ErrInvalid) },
 	})
 	if err != nil {
@@ -128,7 +140,21 @@ func (a *agent) run(ctx context.Context, hangup <-chan os.Signal) error {
 		return errors.Join(err, a.source.Close())
 	}
 	if listener != nil {
-		wg.Go(func() { a.serve(ctx, listener) })
+		wg.Go(func() { a.serve(ctx, status.NoCrowd(listener)) })
+	}
+	local, err := a.listenLocally()
+	if err != nil {
+		stop()
+		return errors.Join(err, a.source.Close())
+	}
+	if local != nil {
+		wg.Go(func() { a.serveLocally(ctx, local) })
+	}
+	if a.receiver != nil {
+		wg.Go(func() { a.receiver.Run(ctx) })
+	}
+	if a.sender != nil {
+		wg.Go(func() { a.sender.Run(ctx) })
 	}
 	wg.Go(func() {
 		for {
@@ -161,7 +187,11 @@ func (a *agent) listen() (net.Listener, error) {
 
 // serve answers until the context ends. Nothing it answers waits for libvirt or git.
 func (a *agent) serve(ctx context.Context, l net.Listener) {
-	server := &http.Server{Handler: a.server, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second, IdleTimeout: time.Minute}
+	a.answer(ctx, l, &http.Server{Handler: a.server, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second, IdleTimeout: time.Minute})
+}
+
+// answer has a server answer until the context ends.
+func (a *agent) answer(ctx context.Context, l net.Listener, server *http.Server) {
 	var wg sync.WaitGroup
 	wg.Go(func() {
 		<-ctx.Done()
@@ -171,7 +201,7 @@ func (a *agent) serve(ctx context.Context, l net.Listener) {
 		_ = server.Close()
 	})
 	if err := server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
-		a.log.Error("metrics and status", "error", err)
+		a.log.Error("nothing is answered any more", "address", l.Addr().String(), "error", err)
 	}
 	wg.Wait()
 }
@@ -200,6 +230,7 @@ func runOnce(ctx context.Context, set settings, log *slog.Logger, out interface{
 	if err != nil {
 		return err
 	}
+	a.flush(ctx)
 	printPlan(out, facts.Plan)
 	switch {
 	case facts.Source.Error != "":

@@ -33,8 +33,11 @@ type settings struct {
 	StateDir      string        `yaml:"stateDir"`
 	Interval      time.Duration `yaml:"interval"`
 	Listen        string        `yaml:"listen"`
+	Socket        string        `yaml:"socket"`
 	RemovalBudget int           `yaml:"removalBudget"`
 	Auth          auth          `yaml:"auth"`
+	Webhook       webhook       `yaml:"webhook"`
+	Notices       []notices     `yaml:"notices"`
 	// LibvirtConfigDir and LibvirtStateDir are where libvirt keeps its domains' XML, when that cannot be told from the
 	// URI.
 	LibvirtConfigDir string `yaml:"libvirtConfigDir"`
@@ -56,7 +59,7 @@ func defaults() settings {
 	}
 	return settings{
 		Branch: source.DefaultBranch, Path: ".", Host: host, Fleet: "default", Libvirt: "qemu:///system", DomainType: "auto",
-		StateDir: "/var/lib/gitvirt", Interval: time.Minute, Listen: "127.0.0.1:9177", RemovalBudget: 3,
+		StateDir: "/var/lib/gitvirt", Interval: time.Minute, Listen: "127.0.0.1:9177", Socket: "gitvirt.sock", RemovalBudget: 3,
 	}
 }
 
@@ -73,6 +76,7 @@ func (s *settings) bind(f *pflag.FlagSet) {
 	f.StringVar(&s.StateDir, "state-dir", s.StateDir, "the folder for what the agent keeps")
 	f.DurationVar(&s.Interval, "interval", s.Interval, "how often the repository is asked for news")
 	f.StringVar(&s.Listen, "listen", s.Listen, "the address of metrics and status; empty for none")
+	f.StringVar(&s.Socket, "socket", s.Socket, "the Unix socket for scripts on this host, in the state dir unless it is a whole path; empty for none")
 	f.StringVar(&s.LibvirtConfigDir, "libvirt-config-dir", s.LibvirtConfigDir, "where libvirt keeps its domains' XML, if not in its usual place")
 	f.StringVar(&s.LibvirtStateDir, "libvirt-state-dir", s.LibvirtStateDir, "where libvirt keeps its running domains' status, if not in its usual place")
 }
@@ -145,6 +149,14 @@ func (s settings) validate() error {
 		errs = append(errs, errors.New("no folder for what the agent keeps: say --state-dir"))
 	}
 	return errors.Join(errs...)
+}
+
+// socketPath is where the socket is; empty for none.
+func (s settings) socketPath() string {
+	if s.Socket == "" || filepath.IsAbs(s.Socket) {
+		return s.Socket
+	}
+	return filepath.Join(s.StateDir, s.Socket)
 }
 
 // cacheDir is where what is fetched for machines is kept.
