@@ -116,7 +116,7 @@ func (l *Ledger) saidOf(instance string) State {
 // add has a notice wait, in the place of an older one of the same key; or none, when that was said last.
 func (l *Ledger) add(n Notice) int {
 	key := n.key()
-	if l.wasSaid(n) && key != l.sending {
+	if l.wasSaid(n) && key != l.sending && !l.commitsWait(n) {
 		l.drop(key)
 		return 0
 	}
@@ -129,6 +129,14 @@ func (l *Ledger) add(n Notice) int {
 	}
 	l.drop(l.order[0])
 	return 1
+}
+
+// commitsWait says whether others are to be told of before this one: it is news again after them.
+func (l *Ledger) commitsWait(n Notice) bool {
+	return n.Instance == "" && slices.ContainsFunc(l.order, func(key string) bool {
+		w := l.waiting[key]
+		return w.Instance == "" && w.Commit != n.Commit
+	})
 }
 
 func (l *Ledger) drop(key string) {
