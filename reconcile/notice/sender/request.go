@@ -23,7 +23,7 @@ const maxText = 140
 // who is on whose behalf notices are told.
 type who struct{ host, fleet, branch, version string }
 
-// body is a notice of the generic form. Its fields are documented in deploy/reference/notices.md.
+// body is a notice of the generic form. Its fields are documented in deploy/webhooks.md.
 type body struct {
 	APIVersion string       `json:"apiVersion"`
 	Kind       string       `json:"kind"`

@@ -16,6 +16,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -573,4 +574,26 @@ func FuzzKept(f *testing.F) {
 			t.Fatalf("read again: %+v, %v", again, err)
 		}
 	})
+}
+
+// TestTheFormIsDocumented looks for each field and state of the generic form.
+func TestTheFormIsDocumented(t *testing.T) {
+	text, err := os.ReadFile("../../../deploy/webhooks.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var words []string
+	for n := range reflect.TypeFor[body]().NumField() {
+		name, _, _ := strings.Cut(reflect.TypeFor[body]().Field(n).Tag.Get("json"), ",")
+		words = append(words, name)
+	}
+	for _, s := range []notice.State{notice.Pending, notice.Success, notice.Failure, notice.Held, notice.Failed, notice.Blocked, notice.Unknown,
+		notice.NotReady, notice.Ready, notice.Removed} {
+		words = append(words, string(s))
+	}
+	for _, word := range words {
+		if !strings.Contains(string(text), "`"+word+"`") {
+			t.Errorf("deploy/webhooks.md says nothing of `%s`", word)
+		}
+	}
 }
