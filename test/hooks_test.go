@@ -17,11 +17,14 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/gitvirt/gitvirt/test/sandboxtest"
 )
@@ -42,24 +45,71 @@ func (h *host) serveGit() string {
 }
 
 // post sends what GitHub sends after a push.
-func (h *host) post(branch, secret string) int {
-	h.t.Helper()
+func (h *host) post(client *http.Client, branch, secret string) (int, error) {
 	body := fmt.Sprintf(`{"ref": "refs/heads/%s", "deleted": false}`, branch)
 	mac := hmac.New(sha256.New, []byte(secret))
 	mac.Write([]byte(body))
 	q, err := http.NewRequest(http.MethodPost, "http://"+h.listen+"/webhook", strings.NewReader(body))
 	if err != nil {
-		h.t.Fatal(err)
+		return 0, err
 	}
 	q.Header.Set("Content-Type", "application/json")
 	q.Header.Set("X-GitHub-Event", "push")
 	q.Header.Set("X-Hub-Signature-256", "sha256="+hex.EncodeToString(mac.Sum(nil)))
-	answer, err := http.DefaultClient.Do(q)
+	answer, err := client.Do(q)
 	if err != nil {
+		return 0, err
+	}
+	_, _ = io.Copy(io.Discard, answer.Body) // so that the connection can be used again
+	return answer.StatusCode, answer.Body.Close()
+}
+
+// fetches is how often the agent has asked the repository.
+func (h *host) fetches() (n int) {
+	h.t.Helper()
+	var metrics string
+	if _, err := h.get("/metrics", &metrics); err != nil {
 		h.t.Fatal(err)
 	}
-	_ = answer.Body.Close()
-	return answer.StatusCode
+	for _, result := range []string{"success", "error"} {
+		found := regexp.MustCompile(`gitvirt_source_fetch_total\{result="` + result + `"\} (\d+)`).FindStringSubmatch(metrics)
+		if found == nil {
+			h.t.Fatalf("no count of fetches:\n%s", metrics)
+		}
+		one, err := strconv.Atoi(found[1])
+		if err != nil {
+			h.t.Fatal(err)
+		}
+		n += one
+	}
+	return n
+}
+
+// flood posts so many pushes, 40 at a time, and wants few fetches, and scrapes that are answered meanwhile.
+func (h *host) flood(posts int) {
+	h.t.Helper()
+	before, begun := h.fetches(), time.Now()
+	const atOnce = 40
+	client := &http.Client{Transport: &http.Transport{MaxConnsPerHost: atOnce, MaxIdleConnsPerHost: atOnce}}
+	defer client.CloseIdleConnections()
+	var all sync.WaitGroup
+	for range posts {
+		all.Go(func() {
+			if code, err := h.post(client, "main", hookSecret); err != nil || code != http.StatusAccepted && code != http.StatusTooManyRequests {
+				h.t.Errorf("a post is answered with %d, %v", code, err)
+			}
+		})
+	}
+	scrape := time.Now()
+	h.fetches() // many are still posting
+	scraped := time.Since(scrape)
+	all.Wait()
+	took := time.Since(begun)
+	h.t.Logf("%d posts in %v, %d fetches; a scrape meanwhile took %v", posts, took, h.fetches()-before, scraped)
+	// The first at once, one for each two seconds, and the last one that is owed.
+	if most := 2 + int(took/(2*time.Second)); h.fetches()-before > most {
+		h.t.Errorf("%d fetches for %d posts in %v, want at most %d", h.fetches()-before, posts, took, most)
+	}
 }
 
 // gitvirt runs a command that has not the usual flags.
@@ -138,12 +188,13 @@ func TestTheRepositoryIsAskedAtOnce(t *testing.T) {
 		branch, secret string
 		code           int
 	}{{"main", "another secret than that one", 401}, {"other", hookSecret, 200}, {"main", hookSecret, 202}} {
-		if code := h.post(tt.branch, tt.secret); code != tt.code {
-			t.Errorf("a push of %s, signed with %q: %d, want %d", tt.branch, tt.secret, code, tt.code)
+		if code, err := h.post(http.DefaultClient, tt.branch, tt.secret); code != tt.code || err != nil {
+			t.Errorf("a push of %s, signed with %q: %d %v, want %d", tt.branch, tt.secret, code, err, tt.code)
 		}
 	}
 	h.settled(second)
 	forge.heard(t, second, "success")
+	h.flood(2000)
 
 	third := h.push("Third", machineDoc("web", "", "18Mi"), runDoc("web", "state: Paused"))
 	if err := agent.cmd.Process.Signal(syscall.SIGHUP); err != nil {

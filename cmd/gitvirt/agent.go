@@ -187,7 +187,9 @@ func (a *agent) listen() (net.Listener, error) {
 
 // serve answers until the context ends. Nothing it answers waits for libvirt or git.
 func (a *agent) serve(ctx context.Context, l net.Listener) {
-	a.answer(ctx, l, &http.Server{Handler: a.server, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second, IdleTimeout: time.Minute})
+	a.answer(ctx, l, &http.Server{
+		Handler: a.server, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second, IdleTimeout: time.Minute, MaxHeaderBytes: 32 << 10,
+	})
 }
 
 // answer has a server answer until the context ends.

@@ -58,8 +58,10 @@ It ends with 0 when all is in sync, 1 when it is not (yet), 2 when the agent, th
 	return c
 }
 
-// askForPass posts to an agent's socket. The agent bounds the time.
+// askForPass posts to an agent's socket. The agent bounds the time; should it hang itself, so do we.
 func askForPass(ctx context.Context, path string, wait time.Duration) (control.Answer, error) {
+	ctx, cancel := context.WithTimeout(ctx, control.PassTime+wait+10*time.Second)
+	defer cancel()
 	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return (&net.Dialer{}).DialContext(ctx, "unix", path)
 	}

@@ -207,7 +207,7 @@ func TestReconcile(t *testing.T) {
 		{"waited for in vain", "?wait=10s", passes{{time.Minute, busy}, {2 * time.Second, busy}, {time.Hour, done}}, 200, busy, 70 * time.Second},
 		{"something stands in the way", "?wait=1m", passes{{time.Second, busy}, {time.Second, stuck}}, 200, stuck, 2 * time.Second},
 		{"the repository fails", "?wait=1m", passes{{time.Second, failed}}, 503, failed, time.Second},
-		{"no pass", "?wait=1h", nil, 504, Answer{Error: "there was no pass within 5m0s: the agent's log may say why"}, passTime},
+		{"no pass", "?wait=1h", nil, 504, Answer{Error: "there was no pass within 5m0s: the agent's log may say why"}, PassTime},
 		{"a bad time", "?wait=soon", nil, 400, Answer{Error: `wait="soon": say a time up to 1h0m0s, such as 90s or 2m`}, 0},
 		{"too long a time", "?wait=2h", nil, 400, Answer{Error: `wait="2h": say a time up to 1h0m0s, such as 90s or 2m`}, 0},
 		{"no time", "?wait=-1s", nil, 400, Answer{Error: `wait="-1s": say a time up to 1h0m0s, such as 90s or 2m`}, 0},

@@ -10,8 +10,8 @@ import (
 )
 
 const (
-	// passTime bounds the wait for the repository's answer, and the pass.
-	passTime = 5 * time.Minute
+	// PassTime bounds the wait for the repository's answer, and the pass.
+	PassTime = 5 * time.Minute
 	// MaxWait bounds how long one may wait for what a pass began.
 	MaxWait = time.Hour
 )
@@ -50,7 +50,7 @@ func Handler(reconcile Reconcile, others http.Handler) http.Handler {
 		a, err := ask(r.Context(), reconcile, wait)
 		switch {
 		case errors.Is(err, context.DeadlineExceeded):
-			reply(w, http.StatusGatewayTimeout, Answer{Error: fmt.Sprintf("there was no pass within %s: the agent's log may say why", passTime)})
+			reply(w, http.StatusGatewayTimeout, Answer{Error: fmt.Sprintf("there was no pass within %s: the agent's log may say why", PassTime)})
 		case err != nil:
 			reply(w, http.StatusServiceUnavailable, Answer{Error: "the agent ends"})
 		case a.Error != "":
@@ -83,7 +83,7 @@ func ask(ctx context.Context, reconcile Reconcile, wait time.Duration) (Answer, 
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	// The first pass has its own time; after it the wait begins.
-	timer := time.AfterFunc(passTime, func() { cancel(context.DeadlineExceeded) })
+	timer := time.AfterFunc(PassTime, func() { cancel(context.DeadlineExceeded) })
 	defer timer.Stop()
 	var last *Answer
 	err := reconcile(ctx, func(a Answer) bool {

@@ -24,22 +24,28 @@ func Instances(s *status.Snapshot) []Instance {
 	all := make([]Instance, 0, len(s.Instances))
 	for n := range s.Instances {
 		i := &s.Instances[n]
-		is := map[string]status.Condition{}
-		for _, c := range i.Status.Conditions {
-			is[c.Type] = c
-		}
-		out := Instance{Name: i.Metadata.Name, State: NotReady, Text: is[status.Ready].Message}
+		ready, synced, blocked := condition(i, status.Ready), condition(i, status.Synced), condition(i, status.Blocked)
+		out := Instance{Name: i.Metadata.Name, State: NotReady, Text: ready.Message}
 		switch {
 		case i.Status.Failure != nil:
 			out.State, out.Text = Failed, i.Status.Failure.Message
-		case is[status.Blocked].Status == "True":
-			out.State, out.Text = Blocked, is[status.Blocked].Message
-		case is[status.Synced].Status == "Unknown":
-			out.State, out.Text = Unknown, is[status.Synced].Message
-		case is[status.Ready].Status == "True":
+		case blocked.Status == "True":
+			out.State, out.Text = Blocked, blocked.Message
+		case synced.Status == "Unknown":
+			out.State, out.Text = Unknown, synced.Message
+		case ready.Status == "True":
 			out.State, out.Text = Ready, string(i.Status.Phase)
 		}
 		all = append(all, out)
 	}
 	return all
+}
+
+func condition(i *status.Instance, kind string) status.Condition {
+	for _, c := range i.Status.Conditions {
+		if c.Type == kind {
+			return c
+		}
+	}
+	return status.Condition{}
 }
