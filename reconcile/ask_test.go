@@ -164,3 +164,22 @@ func TestAskHearsOfFailure(t *testing.T) {
 		}
 	})
 }
+
+// TestWhatIsNotReadYetIsNoFault: until the revision was read that a machine is pinned to, the facts say that of each problem.
+func TestWhatIsNotReadYetIsNoFault(t *testing.T) {
+	asking(t, func(t *testing.T, s *slow, l *reconcile.Loop) {
+		first := s.head.Commit
+		s.push(t, config("web", "", memory(small, "128Mi"))+"\n====\n"+run("web", "state: Running, revision: '"+first+"'"))
+		unread := 0
+		err := l.Ask(t.Context(), func(f status.Facts) bool {
+			unread += f.Documents.Unread
+			if f.Documents.Unread != len(f.Documents.Problems) {
+				t.Errorf("%d of these are unread: %v", f.Documents.Unread, f.Documents.Problems)
+			}
+			return len(f.Documents.Problems) == 0
+		})
+		if err != nil || unread != 1 {
+			t.Errorf("%d were unread, %v; want that one was, for a pass", unread, err)
+		}
+	})
+}

@@ -204,6 +204,7 @@ func shown(v View) status.Documents {
 	d := status.Documents{
 		Set:      v.Set,
 		Problems: append(slices.Clone(v.Problems), v.Unread...),
+		Unread:   len(v.Unread),
 		Warnings: v.Set.Warnings,
 		Mended:   slices.Sorted(maps.Keys(v.Set.Mended)),
 	}

@@ -36,7 +36,8 @@ func (a *agent) publish(f status.Facts) {
 		return
 	}
 	news := sender.News{Time: f.Now}
-	if news.Verdict, news.Known = notice.Judge(f); news.Known {
+	news.Verdict, news.Known = notice.Judge(f)
+	if news.Known = news.Known && f.Documents.Unread == 0; news.Known { // else it will be known soon
 		news.Instances = notice.Instances(a.server.Latest())
 	}
 	a.sender.Publish(news)

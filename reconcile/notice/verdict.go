@@ -69,10 +69,13 @@ func Judge(f status.Facts) (Verdict, bool) {
 		return v, true
 	}
 	switch {
-	case len(f.Documents.Problems) > 0:
-		return tell(Failure, fmt.Sprintf("%s in the documents: %s", count(len(f.Documents.Problems), "problem"), f.Documents.Problems[0]))
+	case len(f.Documents.Problems) > f.Documents.Unread: // those that are unread come last
+		n := len(f.Documents.Problems) - f.Documents.Unread
+		return tell(Failure, fmt.Sprintf("%s in the documents: %s", count(n, "problem"), f.Documents.Problems[0]))
 	case len(failing) > 0:
 		return tell(Failure, fmt.Sprintf("failed at %s: %s", names(failing), why[failing[0]]))
+	case f.Documents.Unread > 0: // which blocks machines, too
+		return tell(Pending, fmt.Sprintf("reading what machines are pinned to: %s", f.Documents.Problems[0]))
 	case len(blocked) > 0:
 		return tell(Failure, fmt.Sprintf("blocked: %s: %s", names(blocked), why[blocked[0]]))
 	case len(held) > 0:

@@ -67,6 +67,14 @@ func TestJudge(t *testing.T) {
 			all(is("a", busy))(f)
 			f.Documents.Problems = []manifest.Problem{{File: "web.yaml", Line: 3, Column: 7, Message: "spec.cpus is not known"}}
 		}, Failure, "1 problem in the documents: web.yaml:3:7: spec.cpus is not known"},
+		{"a pinned revision that is not read yet", func(f *status.Facts) {
+			all(is("a", blocked("InvalidDocument", "its documents cannot be used")))(f)
+			f.Documents.Problems, f.Documents.Unread = []manifest.Problem{{File: "web.yaml", Line: 9, Column: 2, Message: "it is not known yet"}}, 1
+		}, Pending, "reading what machines are pinned to: web.yaml:9:2: it is not known yet"},
+		{"and a broken document", func(f *status.Facts) {
+			f.Documents.Problems = []manifest.Problem{{File: "db.yaml", Message: "it is broken"}, {File: "web.yaml", Message: "it is not known yet"}}
+			f.Documents.Unread = 1
+		}, Failure, "1 problem in the documents: db.yaml: it is broken"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			f := status.Facts{Source: status.Source{Revision: commit}, Libvirt: status.Libvirt{Up: true}}

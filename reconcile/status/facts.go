@@ -55,6 +55,9 @@ type Documents struct {
 	// RunStates are those of this host, and of others as far as they are known, sorted by name.
 	RunStates []*manifest.RunState
 	Problems  []manifest.Problem
+	// Unread is how many of the problems are that a pinned revision is not known yet, or could not be read: no fault of the
+	// documents. They come last.
+	Unread int
 	// Warnings are what is read and has no effect.
 	Warnings []manifest.Problem
 	// Mended are the documents (Kind/name) that are broken and stay in force as they last were.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"math/rand/v2"
 	"sync"
 	"time"
 
@@ -171,7 +172,7 @@ func (l *speaker) run(ctx context.Context) {
 			select {
 			case <-ctx.Done():
 				return
-			case <-time.After(max(t.later, l.sender.opts.BackOff(failures))):
+			case <-time.After(max(t.later+rand.N(t.later/4+1), l.sender.opts.BackOff(failures))): // not all agents at one moment
 			}
 		}
 	}
