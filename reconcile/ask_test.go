@@ -24,6 +24,9 @@ type slow struct {
 	fetches int
 }
 
+// Load finds nothing: the agent never ran here.
+func (s *slow) Load(context.Context) (*source.Snapshot, error) { return nil, source.ErrNoRevision }
+
 func (s *slow) Fetch(ctx context.Context) (*source.Snapshot, error) {
 	s.mu.Lock()
 	s.fetches++

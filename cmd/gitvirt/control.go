@@ -5,12 +5,21 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"path/filepath"
 	"time"
 
 	"github.com/gitvirt/gitvirt/reconcile/control"
 	"github.com/gitvirt/gitvirt/reconcile/notice"
 	"github.com/gitvirt/gitvirt/reconcile/status"
 )
+
+// socketPath is where the socket is; empty for none.
+func (s settings) socketPath() string {
+	if s.Socket == "" || filepath.IsAbs(s.Socket) {
+		return s.Socket
+	}
+	return filepath.Join(s.StateDir, s.Socket)
+}
 
 func (a *agent) listenLocally() (net.Listener, error) {
 	path := a.set.socketPath()

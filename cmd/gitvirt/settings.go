@@ -151,14 +151,6 @@ func (s settings) validate() error {
 	return errors.Join(errs...)
 }
 
-// socketPath is where the socket is; empty for none.
-func (s settings) socketPath() string {
-	if s.Socket == "" || filepath.IsAbs(s.Socket) {
-		return s.Socket
-	}
-	return filepath.Join(s.StateDir, s.Socket)
-}
-
 // cacheDir is where what is fetched for machines is kept.
 func (s settings) cacheDir() string { return filepath.Join(s.StateDir, "cache") }
 
