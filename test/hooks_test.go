@@ -202,8 +202,21 @@ func TestTheRepositoryIsAskedAtOnce(t *testing.T) {
 	}
 	h.settled(third)
 
+	// Another configuration: the agent that takes over has the socket.
+	text, err := os.ReadFile(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write("agent.yaml", string(text)+"removalBudget: 4\n")
+	sandboxtest.Wait(t, patience, func() bool { return strings.Contains(h.log.String(), "the configuration changed") }, "the file is read again")
+
 	fourth := h.push("Fourth", machineDoc("web", "", "19Mi"), runDoc("web", "state: Paused, run: 2"))
-	out, code := h.gitvirt("reconcile", "--state-dir", h.state, "--wait", "1m")
+	var out string
+	var code int
+	sandboxtest.Wait(t, patience, func() bool {
+		out, code = h.gitvirt("reconcile", "--state-dir", h.state, "--wait", "1m")
+		return code != 2 // the socket is away for a moment
+	}, "the agent answers on its socket")
 	if want := fmt.Sprintf("revision %.10s: in sync: 1 machine\n", fourth); out != want || code != 0 {
 		t.Errorf("reconcile says %q, %d; want %q", out, code, want)
 	}

@@ -368,6 +368,24 @@ func TestHostsThatFail(t *testing.T) {
 	}
 }
 
+// TestWhoAsksForTimeGetsIt answers 429 with a second to wait.
+func TestWhoAsksForTimeGetsIt(t *testing.T) {
+	h := newHost(t, answer(429, "Retry-After", "1"))
+	b := newBench(t, h.target(t, GitLab))
+	ctx, stop := context.WithCancel(t.Context())
+	var running sync.WaitGroup
+	running.Go(func() { b.Run(ctx) })
+	b.say(notice.Success)
+	<-h.got
+	asked := time.Now()
+	<-h.got
+	if waited := time.Since(asked); waited < 900*time.Millisecond {
+		t.Errorf("it was left alone for %v only", waited)
+	}
+	stop()
+	running.Wait()
+}
+
 // TestAHostThatHangsHoldsUpNobody: neither the pass, nor other hosts; and it hears the newest state in the end.
 func TestAHostThatHangsHoldsUpNobody(t *testing.T) {
 	hang := func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }
