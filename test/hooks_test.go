@@ -232,6 +232,11 @@ func TestTheRepositoryIsAskedAtOnce(t *testing.T) {
 	}
 	forge.heard(t, fifth, "failure")
 
+	sandboxtest.Wait(t, patience, func() bool { // one that is killed before it has noted what it said says it again
+		raw, err := os.ReadFile(filepath.Join(h.state, "notices.json"))
+		return err == nil && strings.Contains(string(raw), fifth)
+	}, "the agent has noted what it said")
+
 	// Two agents do not share a state.
 	var said bytes.Buffer
 	another := h.command("agent", "--listen", "")
