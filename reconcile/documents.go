@@ -30,6 +30,7 @@ type Documents struct {
 	aways    map[manifest.Away]*manifest.Away
 	texts    map[string]text // by path
 	rendered map[string]made
+	epoch    uint64 // of the secrets that instances are completed with
 }
 
 // text is a file that a document names.

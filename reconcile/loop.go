@@ -216,7 +216,7 @@ func (l *Loop) once(ctx context.Context, act bool) (facts status.Facts, err erro
 	if snapshot == nil {
 		return facts, errNoRevision
 	}
-	if pinned := l.pins.take(); l.revision == nil || l.revision.snapshot != snapshot || pinned {
+	if pinned := l.pins.take(); l.revision == nil || l.revision.snapshot != snapshot || pinned || l.revision.epoch != l.epoch() {
 		if err := l.adopt(ctx, snapshot, l.domainType); err != nil {
 			facts.Source.Error = err.Error()
 			if l.revision == nil {

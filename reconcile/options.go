@@ -7,6 +7,7 @@ import (
 
 	"github.com/gitvirt/gitvirt/reconcile/plan"
 	"github.com/gitvirt/gitvirt/reconcile/status"
+	"github.com/gitvirt/gitvirt/render"
 	"github.com/gitvirt/gitvirt/source"
 )
 
@@ -68,6 +69,8 @@ type Options struct {
 
 	Source Source
 	Runner Runner
+	// Secrets may be nil: then only the forms of secrets are checked.
+	Secrets render.Secrets
 	// Prober may be nil: a guest that runs is up then.
 	Prober  Prober
 	Logger  *slog.Logger

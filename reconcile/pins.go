@@ -149,6 +149,7 @@ func (p *Pins) find(ctx context.Context, k pinned, base *Documents) (*render.Pin
 	if err != nil {
 		return nil, fmt.Errorf("revision %.12s cannot be used: %w; say another revision, or take it out", s.Commit, err)
 	}
+	pin.Keep(Sealed(s))
 	return pin, nil
 }
 

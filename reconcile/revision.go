@@ -19,6 +19,7 @@ type revision struct {
 	wanted   plan.Wanted
 	shown    status.Documents
 	view     View
+	epoch    uint64 // of the secrets that it was completed with
 	// fallbacks are instances as of earlier revisions.
 	fallbacks map[fallback]*render.Instance
 }
@@ -39,7 +40,7 @@ func (l *Loop) adopt(ctx context.Context, s *source.Snapshot, domainType string)
 			l.log.Warn("the last good revision cannot be read: what is broken now is left as it is", "revision", l.state.Good, "error", err)
 		}
 	}
-	o := l.scope(domainType)
+	o, epoch := l.scope(domainType), l.epoch()
 	if l.revision == nil || l.revision.snapshot != s {
 		l.pins.begin(l.documents)
 	}
@@ -50,6 +51,9 @@ func (l *Loop) adopt(ctx context.Context, s *source.Snapshot, domainType string)
 	if err != nil {
 		return fmt.Errorf("cannot read revision %.12s: %w", s.Commit, err)
 	}
+	for _, name := range slices.Sorted(maps.Keys(view.Locked)) {
+		l.log.Warn("a secret cannot be used", "instance", name, "problem", view.Locked[name])
+	}
 	w := view.Wanted(l.opts.Host, s.Commit)
 	w.Budget, w.Allowed = l.opts.Budget, max(s.Allowed, l.fetcher.take())
 	if l.revision != nil && l.revision.snapshot.Commit == s.Commit {
@@ -59,7 +63,7 @@ func (l *Loop) adopt(ctx context.Context, s *source.Snapshot, domainType string)
 	}
 	l.remember(view, s.Commit)
 	l.fresh = true
-	l.revision = &revision{snapshot: s, wanted: w, shown: shown(view), view: view, fallbacks: map[fallback]*render.Instance{}}
+	l.revision = &revision{snapshot: s, wanted: w, shown: shown(view), view: view, epoch: epoch, fallbacks: map[fallback]*render.Instance{}}
 	for n, p := range view.Problems {
 		if n == maxLogged {
 			l.log.Warn("more problems in the documents", "count", len(view.Problems)-n)
@@ -72,7 +76,15 @@ func (l *Loop) adopt(ctx context.Context, s *source.Snapshot, domainType string)
 
 func (l *Loop) scope(domainType string) Scope {
 	return Scope{Host: l.opts.Host, DefaultHost: l.opts.DefaultHost, Pins: l.pins,
-		Options: render.Options{Fleet: l.opts.Fleet, DomainType: domainType, CacheDir: l.opts.CacheDir}}
+		Options: render.Options{Fleet: l.opts.Fleet, DomainType: domainType, CacheDir: l.opts.CacheDir, Secrets: l.opts.Secrets}}
+}
+
+// epoch counts the changes of the host's keys and secrets.
+func (l *Loop) epoch() uint64 {
+	if l.opts.Secrets == nil {
+		return 0
+	}
+	return l.opts.Secrets.Epoch()
 }
 
 // readPins finds what pinned revisions say, and says whether that is done: where something waits for the passes, the fetcher

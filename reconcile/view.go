@@ -24,6 +24,8 @@ type View struct {
 	Instances []*render.Instance
 	// Broken are instances that cannot be rendered, not even in their last good form.
 	Broken map[string]string
+	// Locked are instances with a secret that the host cannot use.
+	Locked map[string]string
 	// Problems are those of the documents, and those that show when they are completed.
 	Problems []manifest.Problem
 	host     string // whose instances they are
@@ -45,7 +47,7 @@ type Scope struct {
 // View completes the instances of a host. What is broken is taken from good, the last revision without a problem; good may
 // be nil. The error says that the repository's objects cannot be read.
 func (d *Documents) View(s *source.Snapshot, set, good *manifest.Set, goodCommit string, o Scope) (View, error) {
-	v := View{host: o.Host, Set: set, Broken: map[string]string{}}
+	v := View{host: o.Host, Set: set, Broken: map[string]string{}, Locked: map[string]string{}}
 	if good != nil && len(set.Problems) > 0 {
 		v.Set = set.Mend(good)
 	}
@@ -66,6 +68,9 @@ func (d *Documents) View(s *source.Snapshot, set, good *manifest.Set, goodCommit
 	v.Problems = append(slices.Clone(v.Set.Problems), Locate(s, v.Placement.Problems)...)
 	seen := make(map[string]made, len(d.rendered))
 	o.Revision = s.Commit
+	if o.Secrets != nil {
+		d.epoch = o.Secrets.Epoch()
+	}
 	unpinned := v.pin(s, o)
 	for _, m := range v.Placement.Machines {
 		if o.Host != "" && m.Run.Spec.Host != o.Host {
@@ -77,6 +82,10 @@ func (d *Documents) View(s *source.Snapshot, set, good *manifest.Set, goodCommit
 			continue
 		}
 		i, problems := d.instance(v.Placement, m, o.Options, seen)
+		if i == nil && problems[0].Locked {
+			v.Locked[name] = Locate(s, problems)[0].String()
+			continue
+		}
 		if pin := v.Placement.PinOf(name); pin != nil {
 			if i == nil {
 				p := v.pinProblem(s, m, fmt.Errorf("revision %.12s cannot be used: %s; say another revision, or take it out", pin.Commit, problems[0]))
@@ -120,7 +129,15 @@ func (d *Documents) place(s *source.Snapshot, set *manifest.Set, o Scope, used m
 	if err != nil {
 		return nil, err
 	}
-	return p.Having(whole), nil
+	return p.Having(whole).Sealed(Sealed(s)), nil
+}
+
+// Sealed reads the encrypted files of a revision, as a placement takes it.
+func Sealed(s *source.Snapshot) func(path string) ([]byte, bool) {
+	return func(path string) ([]byte, bool) {
+		data, err := read(s, path)
+		return data, err == nil
+	}
 }
 
 // mended says whether an instance is made of a document that stands in for a broken one.
@@ -135,7 +152,7 @@ func (v View) mended(i *render.Instance) bool {
 // instance completes one, or takes it from an earlier revision that had the same documents.
 func (d *Documents) instance(p *render.Placement, m render.Placed, o render.Options, seen map[string]made) (*render.Instance, []manifest.Problem) {
 	name := m.Run.Metadata.Name
-	of := append(p.Made(m), o.DomainType)
+	of := append(p.Made(m), o.DomainType, d.epoch)
 	before, ok := d.rendered[name]
 	if !ok || !slices.Equal(before.of, of) {
 		i, problems := p.Of(m, o)
@@ -218,7 +235,7 @@ func (v View) elsewhere(name string) (plan.Elsewhere, bool) {
 // Wanted is the view as a plan takes it.
 func (v View) Wanted(host, revision string) plan.Wanted {
 	w := plan.Wanted{
-		Host: host, Revision: revision, Instances: v.Instances, Broken: v.Broken,
+		Host: host, Revision: revision, Instances: v.Instances, Broken: v.Broken, Locked: v.Locked,
 		Incomplete: len(v.Problems)+len(v.Unread) > 0,
 	}
 	if h := v.Set.Hosts[host]; h != nil && h.Spec.Suspend != nil {

@@ -41,14 +41,23 @@ func attach(in Input, o Options, i *Instance, tree manifest.Tree, own *domxml.El
 	if len(problems) > 0 {
 		return problems
 	}
+	secrets, bad, locked := findSecrets(in, o, full)
+	add(bad)
+	if len(problems) > 0 {
+		for n := range problems {
+			problems[n].Locked = locked
+		}
+		return problems
+	}
 	with := *i
-	with.Spec, with.Volumes = *full, nil
+	with.Spec, with.Volumes, with.found, with.Secrets = *full, nil, secrets, nil
 	domain, bad := with.build(in, o, own, false)
 	add(bad)
 	if len(problems) > 0 {
 		return problems
 	}
 	i.TemporaryVolumes = with.Volumes[base["volumes"]:]
+	i.Secrets = with.Secrets
 	i.Temporary = temporary(domain, i.Domain, a)
 	return nil
 }

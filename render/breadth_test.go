@@ -155,6 +155,7 @@ var examples = map[string][]string{
 	"domain.devices.watchdog.i6300esb.action":                       {`domain: {devices: {watchdog: {i6300esb: {action: shutdown}}}}`},
 	"domain.devices.watchdog.name":                                  {`domain: {devices: {watchdog: {name: other}}}`},
 	"networks":                                                      {`networks: [{name: lan, bridge: br1, vlan: 3}]`},
+	"secrets":                                                       {"secrets: [{name: s, secretRef: {hostFile: a}}]\n      domainXML: \"<domain><devices><graphics type='vnc' passwd='secret:s'/></devices></domain>\""},
 	"volumes":                                                       {`volumes: [{name: lun, block: {path: /dev/sdb}}]`},
 	"domainXML":                                                     {`domainXML: "<domain><title>t</title></domain>"`},
 	"domainXMLFrom":                                                 {`domainXMLFrom: own.xml`},

@@ -47,6 +47,8 @@ type Options struct {
 	DomainType string
 	// CacheDir is where the host keeps what is fetched for its machines; DefaultCacheDir when empty.
 	CacheDir string
+	// Secrets opens what documents refer to; nil where there are no keys: then only the forms of secrets are checked.
+	Secrets Secrets
 }
 
 // DefaultCacheDir is below an agent's usual folder.
@@ -137,6 +139,17 @@ func Complete(in Input, o Options) (*Instance, []manifest.Problem) {
 		GraceSeconds: *spec.TerminationGracePeriodSeconds, Spec: *spec, UUIDSaid: states,
 		Source: fmt.Sprintf("%s:%d", c.At.File, c.At.Line),
 	}
+	secrets, bad, locked := findSecrets(in, o, spec)
+	for _, p := range bad {
+		problem(p.Field, p.Message)
+	}
+	if len(bad) > 0 {
+		for n := range problems {
+			problems[n].Locked = locked && len(bad) == len(problems)
+		}
+		return nil, problems
+	}
+	i.found = secrets
 	for _, p := range in.Presets {
 		i.Presets = append(i.Presets, p.Metadata.Name)
 	}
@@ -176,6 +189,7 @@ func (i *Instance) build(in Input, o Options, own *domxml.Element, detailed bool
 	if own != nil {
 		domain = domxml.Merge(domain, own)
 	}
+	bad = append(bad, i.refer(domain, o)...)
 	return domain, append(problems, bad...)
 }
 
@@ -219,6 +233,9 @@ func digest(i *Instance) string {
 		if v.Fetch != nil {
 			fmt.Fprintf(h, "%q %q\n", v.Fetch.Image, v.Fetch.Path)
 		}
+	}
+	for _, s := range i.Secrets {
+		fmt.Fprintf(h, "secret %s %s %s\n", s.Name, s.Kind, s.Token)
 	}
 	return fmt.Sprintf("sha256:%x", h.Sum(nil))
 }

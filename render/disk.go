@@ -95,7 +95,11 @@ func diskSource(e *domxml.Element, v Volume) (*domxml.Element, error) {
 		return nil, fmt.Errorf("volume %s is a folder of the host, which a disk cannot have: name a filesystem so, or say hostDisk in the volume", v.Name)
 	}
 	e.SetAttr("type", "volume")
-	return e.Append(domxml.New("source", "pool", v.Pool, "volume", v.File)), nil
+	source := e.Append(domxml.New("source", "pool", v.Pool, "volume", v.File))
+	if v.Encryption != nil {
+		source.Append(domxml.New("encryption", "format", "luks")).Append(domxml.New("secret", "type", "passphrase", "uuid", v.Encryption.UUID))
+	}
+	return source, nil
 }
 
 // diskDriver says how QEMU works on a disk.

@@ -5,6 +5,7 @@ import (
 
 	"github.com/gitvirt/gitvirt/render/domxml"
 	"github.com/gitvirt/gitvirt/render/manifest"
+	"github.com/gitvirt/gitvirt/render/secret"
 )
 
 // Instance is a completed config together with its run state: nothing is left to default.
@@ -45,8 +46,12 @@ type Instance struct {
 	Domain *domxml.Element
 	// Digest is of Domain and Volumes, not of the commit: the same digest, the same machine.
 	Digest string
+	// Secrets are those that libvirt keeps for the instance, sorted by name.
+	Secrets []Secret
 	// UUIDSaid says that the documents state the UUID. Otherwise it is derived.
 	UUIDSaid bool
+
+	found map[*manifest.SecretRef]found
 }
 
 // Group is the group that an instance is a member of.
@@ -86,10 +91,12 @@ type Volume struct {
 	BackingFormat string // empty with Fetch: it is found out
 	// Fetch says where Backing, or Path of a VolumeFetched, comes from; nil for a file that has to be there.
 	Fetch *Fetch
-	// Seed is the files of a cloud-init image by path in it. Secret.
-	Seed map[string][]byte `json:"-"`
+	// Seed is the files of a cloud-init image by path in it.
+	Seed secret.Files `json:"-"`
 	// Label is the name of the image's file system, by which cloud-init finds it: cidata or config-2.
 	Label string
+	// Encryption is of a qcow2 volume; nil for none.
+	Encryption *Encryption
 }
 
 // Fetch is a file in an OCI image.

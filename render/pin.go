@@ -44,6 +44,24 @@ func Pin(set *manifest.Set, commit, config string) (*Pinned, error) {
 	return &Pinned{Commit: commit, of: of}, nil
 }
 
+// Keep keeps the encrypted files that the config names, of those that read has.
+func (p *Pinned) Keep(read func(path string) ([]byte, bool)) {
+	text, sealed := p.of.Text, map[string][]byte{}
+	for _, l := range p.of.layers() {
+		for _, name := range manifest.SecretsOf(l.tree) {
+			if data, ok := read(name); ok {
+				sealed[name] = data
+			}
+		}
+	}
+	p.of.Text = func(path string) ([]byte, bool) {
+		if data, ok := sealed[path]; ok {
+			return data, true
+		}
+		return text(path)
+	}
+}
+
 // mayBeOf says whether a broken document may be one that the config is completed with: one that it names, a preset, which
 // may be meant for it by its labels, or one that cannot be told.
 func (in Input) mayBeOf(p manifest.Problem) bool {

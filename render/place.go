@@ -37,6 +37,7 @@ type Placement struct {
 	set     *manifest.Set
 	devices map[string]allocation // by host
 	pins    map[string]*Pinned    // by machine
+	sealed  func(path string) ([]byte, bool)
 }
 
 // hostnameLabel is a label that every Host has.

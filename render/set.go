@@ -72,10 +72,7 @@ func (p *Placement) Made(m Placed) []any {
 	for _, name := range slices.Sorted(maps.Keys(in.Short)) {
 		made = append(made, name, in.Short[name])
 	}
-	for _, name := range in.textNames() {
-		text, _ := in.Text(name) // the set has all that its documents name
-		made = append(made, name, string(text))
-	}
+	made = append(made, secretTexts(in)...)
 	return append(made, fmt.Sprint(in.CPUs), in.NoCPUs)
 }
 
@@ -106,6 +103,14 @@ func (p *Placement) documents(m Placed) Input {
 		in = described(p.set, p.set.Configs[m.Run.ConfigName()])
 	}
 	in.RunState, in.Host = m.Run, p.set.Hosts[m.Run.Spec.Host]
+	if text := in.Text; p.sealed != nil {
+		in.Text = func(path string) ([]byte, bool) {
+			if data, ok := text(path); ok {
+				return data, true
+			}
+			return p.sealed(path)
+		}
+	}
 	if g := m.Group; g != nil {
 		in.Group = &Group{Name: g.Metadata.Name, Index: m.Index, MaxUnavailable: 1}
 		if g.Spec.MaxUnavailable != nil {

@@ -23,6 +23,10 @@ func volumeOf(i *Instance, o Options, v manifest.Volume) (Volume, error) {
 			out.Kind = VolumeOverlay
 			out.on(v.Volume.Image, o)
 		}
+		if e := v.Volume.Encryption; e != nil {
+			f := i.found[e.SecretRef]
+			out.Encryption = &Encryption{UUID: i.keep("volumes/"+v.Name, "volume", f.token), Token: f.token}
+		}
 	case v.EmptyDisk != nil:
 		out.Kind, out.Format = VolumeEmpty, defaultFormat
 		out.File = i.Name + "." + v.Name + suffix(out.Format)

@@ -23,7 +23,7 @@ func (r *Runner) Apply(ctx context.Context, steps []plan.Step) error {
 		if !ok {
 			return fmt.Errorf("cannot do %q to %s: there is no such step", s.Op, s.Domain)
 		}
-		if err := did.do(r, ctx, s); err != nil {
+		if err := r.scrub(did.do(r, ctx, s), s); err != nil {
 			return fmt.Errorf("cannot %s %s: %w", did.verb, s.Domain, err)
 		}
 	}
@@ -56,6 +56,8 @@ var ops = map[plan.Op]operation{
 	plan.OpResize:        {"grow a disk of", (*Runner).resize},
 	plan.OpMemory:        {"set the memory of", (*Runner).setMemory},
 	plan.OpVCPUs:         {"set the vCPUs of", (*Runner).setVCPUs},
+	plan.OpSecrets:       {"keep the secrets of", (*Runner).keepSecrets},
+	plan.OpDeleteSecrets: {"forget the secrets of", (*Runner).deleteSecrets},
 	plan.OpDescribe:      {"set the title of", (*Runner).describe},
 }
 

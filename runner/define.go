@@ -16,6 +16,10 @@ import (
 // without that it drops what it does not know, and says nothing. It refuses by itself to define over a domain of
 // the same name and another UUID.
 func (r *Runner) define(ctx context.Context, s plan.Step) error {
+	text, err := r.reveal(s.XML)
+	if err != nil {
+		return err
+	}
 	leave, err := r.suspicion.enter(ctx, s.UUID, s.XML)
 	if err != nil {
 		return err
@@ -23,7 +27,7 @@ func (r *Runner) define(ctx context.Context, s plan.Step) error {
 	before := r.endpoint.lookAt(s.Domain, true, false)
 	err = r.change(ctx, change{step: s, limit: r.opts.Deadlines.Start,
 		f: func(lv *libvirt.Libvirt, _ libvirt.Domain) error {
-			_, err := lv.DomainDefineXMLFlags(s.XML, libvirt.DomainDefineValidate)
+			_, err := lv.DomainDefineXMLFlags(text, libvirt.DomainDefineValidate)
 			return err
 		}})
 	leave(err)

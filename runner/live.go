@@ -25,13 +25,21 @@ func (r *Runner) onLive(ctx context.Context, s plan.Step, f func(*libvirt.Libvir
 
 // attach plugs a device in, at the address that its XML has.
 func (r *Runner) attach(ctx context.Context, s plan.Step) error {
-	return r.onLive(ctx, s, func(lv *libvirt.Libvirt, d libvirt.Domain) error { return lv.DomainAttachDeviceFlags(d, s.XML, live) })
+	text, err := r.reveal(s.XML)
+	if err != nil {
+		return err
+	}
+	return r.onLive(ctx, s, func(lv *libvirt.Libvirt, d libvirt.Domain) error { return lv.DomainAttachDeviceFlags(d, text, live) })
 }
 
 // detach asks the guest to give a device up. Libvirt waits for it for some seconds and then returns without an error. A guest
 // that was asked before, and thinks about it, is as good as asked.
 func (r *Runner) detach(ctx context.Context, s plan.Step) error {
-	err := r.onLive(ctx, s, func(lv *libvirt.Libvirt, d libvirt.Domain) error { return lv.DomainDetachDeviceFlags(d, s.XML, live) })
+	text, err := r.reveal(s.XML)
+	if err != nil {
+		return err
+	}
+	err = r.onLive(ctx, s, func(lv *libvirt.Libvirt, d libvirt.Domain) error { return lv.DomainDetachDeviceFlags(d, text, live) })
 	if err != nil && strings.Contains(err.Error(), "already in the process of unplug") { // QEMU's words; it has no code
 		return nil
 	}
@@ -41,8 +49,12 @@ func (r *Runner) detach(ctx context.Context, s plan.Step) error {
 // update makes a device what its XML says. Libvirt finds it by its alias, and refuses what cannot be changed. A guest that
 // has locked its CD drive is not forced.
 func (r *Runner) update(ctx context.Context, s plan.Step) error {
+	text, err := r.reveal(s.XML)
+	if err != nil {
+		return err
+	}
 	return r.onLive(ctx, s, func(lv *libvirt.Libvirt, d libvirt.Domain) error {
-		return lv.DomainUpdateDeviceFlags(d, s.XML, libvirt.DomainDeviceModifyLive)
+		return lv.DomainUpdateDeviceFlags(d, text, libvirt.DomainDeviceModifyLive)
 	})
 }
 

@@ -69,6 +69,7 @@ type observation struct {
 	full   time.Time
 
 	domains                       []libvirt.Domain
+	secrets                       []plan.LibvirtSecret
 	autostart, transient, managed map[libvirt.UUID]bool
 	entries                       []*entry // as domains; nil for one that went away meanwhile
 }
@@ -94,6 +95,10 @@ func (o *observation) list(ctx context.Context) error {
 			return nil
 		})
 	}
+	group.Go(func() (err error) {
+		o.secrets, err = o.r.secrets(ctx)
+		return err
+	})
 	group.Go(func() (err error) {
 		o.transient, err = o.set(ctx, libvirt.ConnectListDomainsTransient)
 		return err
@@ -179,7 +184,7 @@ func (o *observation) cached(d libvirt.Domain) *entry {
 // keep remembers what was read, forgets what is gone, and makes the world of it.
 func (o *observation) keep() plan.World {
 	c := o.r.cache
-	world := plan.World{Domains: make([]plan.Domain, 0, len(o.entries))}
+	world := plan.World{Domains: make([]plan.Domain, 0, len(o.entries)), Secrets: o.secrets}
 	domains := make(map[libvirt.UUID]*entry, len(o.entries))
 	for _, e := range o.entries {
 		if e == nil {

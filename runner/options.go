@@ -25,6 +25,8 @@ type Options struct {
 
 	// QemuImg is the program that makes images; qemu-img of the PATH when it is left out.
 	QemuImg string
+	// Secrets knows the values of the tokens in steps. Without it passwords are as libvirt has them.
+	Secrets Secrets
 }
 
 // Deadlines bound calls to libvirt. A slow answer is not a dead one, and a call that is given up on still keeps one

@@ -86,7 +86,7 @@ func (o *observation) readInto(ctx context.Context, e *entry, d libvirt.Domain) 
 		if !hasID(xml, d.ID) {
 			return errMoved
 		}
-		e.domain.Live = o.r.cache.live.text(xml, old.Live, problem)
+		e.domain.Live = o.r.cache.live.text(o.r.conceal(xml), old.Live, problem)
 		if e.domain.Job, err = o.job(ctx, d, xml); err != nil {
 			return err
 		}
@@ -96,7 +96,7 @@ func (o *observation) readInto(ctx context.Context, e *entry, d libvirt.Domain) 
 		if err != nil {
 			return err
 		}
-		e.domain.Inactive = o.r.cache.inactive.text(xml, old.Inactive, problem)
+		e.domain.Inactive = o.r.cache.inactive.text(o.r.conceal(xml), old.Inactive, problem)
 	}
 	return o.readState(ctx, e, d)
 }

@@ -53,7 +53,7 @@ func New(opts Options) (*Runner, error) {
 		ending: ending, end: end,
 		gate: newGate(), calls: newUnanswered(), pings: semaphore.NewWeighted(maxPings), suspects: newSuspects(), suspicion: newQuarantine(),
 		cache: newCache(), folders: newFolders(),
-		images:    image.Maker{QemuImg: opts.QemuImg},
+		images:    image.Maker{QemuImg: opts.QemuImg, Secrets: opts.Secrets},
 		fetcher:   oci.New(oci.Options{Logger: opts.Logger}),
 		observing: make(chan struct{}, 1),
 		wake:      make(chan struct{}, 1),

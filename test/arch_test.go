@@ -22,7 +22,8 @@ type layer struct {
 // layers are all of them. The first that fits a package is its own. Test files may import what they like.
 var layers = []layer{
 	{"render/manifest/...", nil},
-	{"render/domxml/...", nil},
+	{"render/secret", nil},
+	{"render/domxml/...", []string{"render/secret"}},
 	{"render/metadata", []string{"render/domxml"}},
 	{"render/preference", []string{"render/manifest"}},
 	{"render/...", nil},

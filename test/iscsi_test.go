@@ -39,11 +39,29 @@ func bootSector() []byte {
 // startTarget runs an iSCSI target of its own on loopback, with a disk as the unit 2, and returns its port.
 func startTarget(t *testing.T, iqn, disk string) string {
 	t.Helper()
+	port, _ := startTargetAdmin(t, iqn, disk)
+	return port
+}
+
+// startTargetWithAccount is a target that asks for a user and a password. It returns what administers it, too.
+func startTargetWithAccount(t *testing.T, iqn, disk, user, password string) (port string, admin func(...string) error) {
+	t.Helper()
+	port, admin = startTargetAdmin(t, iqn, disk)
+	for _, args := range accountArgs(user, password) {
+		if err := admin(args...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return port, admin
+}
+
+func startTargetAdmin(t *testing.T, iqn, disk string) (port string, admin func(...string) error) {
+	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, port, err := net.SplitHostPort(l.Addr().String())
+	_, port, err = net.SplitHostPort(l.Addr().String())
 	if err := errors.Join(err, l.Close()); err != nil {
 		t.Fatal(err)
 	}
@@ -60,7 +78,7 @@ func startTarget(t *testing.T, iqn, disk string) string {
 			t.Errorf("the iSCSI target had ended: %v, %v\n%s", err, err2, log.String())
 		}
 	})
-	admin := func(args ...string) error {
+	admin = func(args ...string) error {
 		c := exec.Command(systemProgram("tgtadm"), append([]string{"--lld", "iscsi"}, args...)...)
 		c.Env = env
 		out, err := c.CombinedOutput()
@@ -80,7 +98,7 @@ func startTarget(t *testing.T, iqn, disk string) string {
 			t.Fatal(err)
 		}
 	}
-	return port
+	return port, admin
 }
 
 // systemProgram is where a program of the administrator's is: only root has /usr/sbin in PATH.

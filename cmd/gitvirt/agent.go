@@ -76,6 +76,10 @@ type agent struct {
 
 // newAgent wires an agent. store is the folder of the repository's objects.
 func newAgent(set settings, store string, log *slog.Logger) (*agent, error) {
+	open, err := set.vault(store)
+	if err != nil {
+		return nil, err
+	}
 	src, err := source.New(source.Options{
 		URL: set.Repo, Branch: set.Branch, Path: set.Path, Dir: store, Auth: set.Auth.source(), Logger: log,
 	})
@@ -83,7 +87,7 @@ func newAgent(set settings, store string, log *slog.Logger) (*agent, error) {
 		return nil, err
 	}
 	run, err := runner.New(runner.Options{
-		URI: set.Libvirt, Logger: log, ConfigDir: set.LibvirtConfigDir, StateDir: set.LibvirtStateDir,
+		URI: set.Libvirt, Logger: log, ConfigDir: set.LibvirtConfigDir, StateDir: set.LibvirtStateDir, Secrets: open,
 	})
 	if err != nil {
 		return nil, errors.Join(err, src.Close())
@@ -105,7 +109,7 @@ func newAgent(set settings, store string, log *slog.Logger) (*agent, error) {
 		DefaultHost: set.DefaultHost, CacheDir: set.cacheDir(),
 		Host: set.Host, Fleet: set.Fleet, URL: set.Repo, Branch: set.Branch, Interval: set.Interval, Budget: set.RemovalBudget,
 		StateFile: filepath.Join(set.StateDir, "state.json"), Version: version(),
-		Source: src, Runner: libvirt{run, set.DomainType}, Prober: probe.New(run), Logger: log, Metrics: status.NewMetrics(a.registry),
+		Source: src, Secrets: open, Runner: libvirt{run, set.DomainType}, Prober: probe.New(run), Logger: log, Metrics: status.NewMetrics(a.registry),
 		Publish: a.publish,
 		Refused: func(err error) bool { return errors.Is(err, runner.ErrInvalid) },
 	})

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/gitvirt/gitvirt/reconcile"
 	"github.com/gitvirt/gitvirt/reconcile/status"
 	"github.com/gitvirt/gitvirt/render"
 	"github.com/gitvirt/gitvirt/render/manifest"
@@ -30,7 +31,7 @@ func (a *agent) runtime(ctx context.Context, config, revision string) (status.In
 		return status.Instance{}, err
 	}
 	o := render.Options{Fleet: a.set.Fleet, Revision: s.Commit, CacheDir: a.set.cacheDir()}
-	placement := render.Place(set, a.set.DefaultHost)
+	placement := render.Place(set, a.set.DefaultHost).Sealed(reconcile.Sealed(s))
 	m, found := placement.Find(config)
 	if !found || m.Run.ConfigName() != config {
 		for _, other := range placement.Machines {

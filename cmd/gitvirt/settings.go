@@ -38,6 +38,7 @@ type settings struct {
 	Auth          auth          `yaml:"auth"`
 	Webhook       webhook       `yaml:"webhook"`
 	Notices       []notices     `yaml:"notices"`
+	Secrets       secrets       `yaml:"secrets"`
 	// LibvirtConfigDir and LibvirtStateDir are where libvirt keeps its domains' XML, when that cannot be told from the
 	// URI.
 	LibvirtConfigDir string `yaml:"libvirtConfigDir"`
@@ -148,6 +149,7 @@ func (s settings) validate() error {
 	if s.StateDir == "" {
 		errs = append(errs, errors.New("no folder for what the agent keeps: say --state-dir"))
 	}
+	errs = append(errs, s.Secrets.validate())
 	return errors.Join(errs...)
 }
 

@@ -57,6 +57,8 @@ const (
 	OpSuspend       Op = "suspend"        // pause the vCPUs
 	OpResume        Op = "resume"         // run the vCPUs
 	OpUndefine      Op = "undefine"       // remove an inactive domain's definition; its disks and NVRAM stay
+	OpSecrets       Op = "secrets"        // have libvirt keep Secrets, with the values that their tokens stand for
+	OpDeleteSecrets Op = "delete-secrets" // have libvirt forget Secrets, by their UUIDs
 
 	// What is below changes a running domain, and not its inactive XML. That it was done shows in the live XML.
 	OpAttach   Op = "attach"   // plug in the device XML
@@ -94,6 +96,7 @@ type Step struct {
 	Device   string             // OpTune, OpResize: a disk's target name, vda
 	Amount   uint64             // OpResize: bytes; OpMemory: KiB; OpVCPUs
 	Tune     []Param            // OpTune
+	Secrets  []render.Secret    // OpSecrets, OpDeleteSecrets
 
 	Title, Description string // OpDescribe
 }

@@ -10,8 +10,8 @@ import (
 )
 
 // assess is one wanted instance: its definition first, then its power.
-func assess(w Wanted, i *render.Instance, d *Domain, mem Memory) Assessment {
-	a := Assessment{Name: i.Name, Instance: i, Domain: d}
+func assess(w Wanted, i *render.Instance, d *Domain, mem Memory, secrets []LibvirtSecret) Assessment {
+	a := Assessment{Name: i.Name, Instance: i, Domain: d, secrets: secrets}
 	if use, rejected := w.inForce(i, d); rejected != nil {
 		a.Rejected = rejected
 		a.rolledBack(use, w.Fallback[i.Name].Why)
@@ -56,6 +56,9 @@ func assess(w Wanted, i *render.Instance, d *Domain, mem Memory) Assessment {
 		a.block("Unreadable", err.Error())
 		return a
 	}
+	if def.next == nil {
+		def.meta.Secrets = a.settleSecrets(def.meta)
+	}
 	a.power(def, mem)
 	return a
 }
@@ -90,9 +93,12 @@ func (a *Assessment) create(w Wanted, mem Memory) {
 		meta.Run, meta.UID = i.Run, uid(i.UUID, i.Run, "", mem.Now)
 		meta.Paused = i.State == manifest.StatePaused
 	}
-	meta.Put(xml)
+	bare := meta
+	bare.Secrets = nil
+	bare.Put(xml)
 	steps := a.prepare(i.Volumes, false)
 	steps = append(steps, a.step(Step{Op: OpDefine, XML: xml.String()}))
+	steps = append(steps, a.keep(meta)...)
 	if wantsAutostart(i) {
 		steps = append(steps, a.step(Step{Op: OpAutostart, On: true}))
 	}
@@ -105,7 +111,7 @@ func (a *Assessment) create(w Wanted, mem Memory) {
 // launch begins a run: fresh volumes, start, and the note that it was started. Meta is what the inactive XML already
 // says.
 func (a *Assessment) launch(meta metadata.Metadata, volumes []render.Volume, reason, message string) {
-	steps := a.prepare(volumes, true)
+	steps := append(a.prepare(volumes, true), a.set()...)
 	steps = append(steps, a.step(Step{Op: OpStart, Paused: meta.Paused}))
 	started := meta
 	started.Outcome = metadata.OutcomeStarted

@@ -30,7 +30,7 @@ func record(i *render.Instance, slots domxml.Slots) metadata.Metadata {
 	m := metadata.Metadata{
 		Config: i.Config, Revision: i.Revision, Digest: i.Digest, Flavour: i.Flavour,
 		DeletionPolicy: string(i.DeletionPolicy), GraceSeconds: i.GraceSeconds,
-		Slots: slots, Applied: metadata.Pack(i.Domain),
+		Slots: slots, Applied: metadata.Pack(i.Domain), Secrets: secretsOf(i),
 		Volumes: volumesOf(slices.Concat(i.Volumes, i.TemporaryVolumes)),
 	}
 	return m
@@ -160,6 +160,7 @@ func (a *Assessment) compareInactive(memo *Memo, want, live *domxml.Element, m m
 	if len(changes) == 0 && m.Digest != i.Digest {
 		def.changes = append(def.changes, sizeChanges(m, i)...)
 	}
+	def.changes = append(def.changes, secretChanges(m, i)...)
 	def.next = next
 	def.meta = record(i, kept(i, d, next, live, slots))
 	def.meta.Run, def.meta.UID, def.meta.Outcome, def.meta.Paused, def.meta.Drift = m.Run, m.UID, m.Outcome, m.Paused, m.Drift

@@ -43,6 +43,7 @@ const (
 var rows = []row{
 	of(`^(title|description)$`, "", EffectLive, ""),
 	of(`^metadata.*$`, "", EffectNextStart, "other programs' words; the guest does not see them"),
+	of(`^secrets\[([^]]*)\].*$`, "secrets[$1]", EffectRestart, "libvirt has the new value at once, and QEMU is given it when it starts; a password of a screen is changed while the machine runs"),
 	of(`^uuid$`, "domain.firmware.uuid", EffectBlocked, "a machine keeps the UUID that it was made with; make a machine of another name for another UUID"),
 	amount(`^memory$`, "domain.memory.maxGuest", EffectRestart, ""),
 	amount(`^currentMemory$`, "domain.memory.guest", EffectLive, "up to maxGuest, by the guest's balloon driver"),

@@ -60,6 +60,9 @@ func (a *Assessment) compareLive(memo *Memo, want, live, inactive *domxml.Elemen
 	}
 	if d.Live.Meta != nil {
 		c.sizes(*d.Live.Meta)
+		if changes := secretChanges(*d.Live.Meta, i); len(changes) > 0 {
+			c.add(Behind{Changes: changes, Effect: EffectRestart, Why: "QEMU is given secrets when it starts"})
+		}
 	}
 	slices.SortStableFunc(c.list, func(a, b Behind) int { return cmp.Compare(a.order, b.order) })
 	memo.Behind = c.list

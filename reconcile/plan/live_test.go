@@ -46,10 +46,10 @@ func liveOf(t *testing.T, want, live *domxml.Element, rollout manifest.Rollout, 
 	d := &Domain{Name: "a", UUID: "594cbeeb-f4e8-5706-bdae-d20c07c5e109", ID: 7, State: DomainRunning, Persistent: true,
 		Live: XML{Packed: Plain(live.String()), Hash: "l", Meta: &meta}, Inactive: XML{Packed: Plain(inactive.String()), Hash: "i", Meta: &next}}
 	mem := Memory{Now: time.Unix(1000, 0)}
-	a := assess(Wanted{Host: "h"}, i, d, mem)
+	a := assess(Wanted{Host: "h"}, i, d, mem, nil)
 	if change != nil {
 		change(&mem, &a)
-		a = assess(Wanted{Host: "h"}, i, d, mem)
+		a = assess(Wanted{Host: "h"}, i, d, mem, nil)
 	}
 	var lines []string
 	for _, action := range a.Actions {

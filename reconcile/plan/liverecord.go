@@ -49,6 +49,7 @@ func (a *Assessment) record(memo *Memo, slots domxml.Slots, m metadata.Metadata,
 		after.Temporary = pack(i.Temporary)
 		if follows {
 			after.Applied, after.Digest, after.Revision, after.Volumes = metadata.Pack(want), m.Digest, m.Revision, m.Volumes
+			after.Secrets = m.Secrets
 			after.Flavour, after.GraceSeconds, after.DeletionPolicy = m.Flavour, m.GraceSeconds, m.DeletionPolicy
 		}
 		memo.After = &after

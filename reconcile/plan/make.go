@@ -14,17 +14,25 @@ func Make(w Wanted, world World, mem Memory) (Plan, []Assessment) {
 	for i := range world.Domains {
 		domains[world.Domains[i].Name] = &world.Domains[i]
 	}
+	secrets := secretsFor(world)
 	var all []Assessment
 	wanted := make(map[string]bool, len(w.Instances))
 	for _, i := range w.Instances {
 		wanted[i.Name] = true
-		all = append(all, assess(w, i, domains[i.Name], mem))
+		all = append(all, assess(w, i, domains[i.Name], mem, secrets(i.Name)))
 	}
 	for _, name := range slices.Sorted(maps.Keys(w.Broken)) {
 		wanted[name] = true
 		a := Assessment{Name: name, Domain: domains[name]}
 		a.Phase = phaseOf(a.Domain, a.Domain != nil && a.Domain.Active())
 		a.block("InvalidDocument", "it is left as it is, because its documents cannot be used: "+w.Broken[name])
+		all = append(all, a)
+	}
+	for _, name := range slices.Sorted(maps.Keys(w.Locked)) {
+		wanted[name] = true
+		a := Assessment{Name: name, Domain: domains[name]}
+		a.Phase = phaseOf(a.Domain, a.Domain != nil && a.Domain.Active())
+		a.block("Secret", "it is left as it is, because a secret of it cannot be used: "+w.Locked[name])
 		all = append(all, a)
 	}
 	all = append(all, removals(w, world, wanted, mem)...)
@@ -47,6 +55,7 @@ func Make(w Wanted, world World, mem Memory) (Plan, []Assessment) {
 // removals are the domains of ours that the revision does not want on this host.
 func removals(w Wanted, world World, wanted map[string]bool, mem Memory) []Assessment {
 	var gone []Assessment
+	secrets := secretsFor(world)
 	ours, counted := 0, 0
 	for i := range world.Domains {
 		d := &world.Domains[i]
@@ -57,7 +66,7 @@ func removals(w Wanted, world World, wanted map[string]bool, mem Memory) []Asses
 		if wanted[d.Name] {
 			continue
 		}
-		a := Assessment{Name: d.Name, Domain: d, Phase: phaseOf(d, false)}
+		a := Assessment{Name: d.Name, Domain: d, Phase: phaseOf(d, false), secrets: secrets(d.Name)}
 		if hold := w.hold(d); hold != nil {
 			a.block(hold.Reason, hold.Message)
 		} else if !mem.LetThrough[d.Name] {
@@ -129,6 +138,7 @@ func remove(w Wanted, a *Assessment, mem Memory) {
 		// Volumes first: what is left to delete is known from the domain's own record, for as long as there is one.
 		steps = append(steps, a.step(Step{Op: OpDeleteVolumes, Volumes: volumes}))
 	}
+	steps = append(steps, a.forget(a.secrets)...)
 	steps = append(steps, a.step(Step{Op: OpUndefine}))
 	a.act(EffectRemove, "NotWanted", message, nil, steps...)
 }

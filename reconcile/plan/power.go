@@ -190,7 +190,12 @@ func withoutStale(volumes []metadata.Volume, def definition) []metadata.Volume {
 // write is the action that writes the definition, with the record that def.meta is by now.
 func (a *Assessment) write(def *definition, effect Effect) {
 	def.meta.Put(def.next)
-	steps := a.prepare(a.Instance.Volumes, false)
+	before := metadata.Metadata{}
+	if m := a.Domain.Meta(); m != nil {
+		before = *m
+	}
+	steps := a.prepare(checked(a.Instance.Volumes, before), false)
+	steps = append(steps, a.set()...) // once the definition says the new tokens, nobody can tell that libvirt has the old values
 	steps = append(steps, a.step(Step{Op: OpDefine, XML: def.next.String()}))
 	if a.Domain.Active() && len(def.stale) > 0 {
 		steps = append(steps, a.step(Step{Op: OpDeleteVolumes, Volumes: def.stale}))

@@ -17,6 +17,8 @@ type Wanted struct {
 	Fallback map[string]Fallback
 	// Broken are instances of this host that cannot be rendered, and why: they are left as they are.
 	Broken map[string]string
+	// Locked are instances of this host with a secret that it cannot use, and why: they are left as they are.
+	Locked map[string]string
 	// Incomplete says that the revision has documents that cannot be read: nothing is removed.
 	Incomplete bool
 	// Suspended holds everything; nil when the host is not suspended.
@@ -167,6 +169,8 @@ type Assessment struct {
 
 	late  bool // it runs, and is not up though it has had its time
 	heard bool // it is known to be up
+
+	secrets []LibvirtSecret // that libvirt keeps for it
 }
 
 // Block is a reason in CamelCase, and a sentence for people.

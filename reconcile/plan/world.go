@@ -12,6 +12,14 @@ import (
 type World struct {
 	// Domains are all of the host's domains, ours and others', sorted by name.
 	Domains []Domain
+	// Secrets are those that libvirt keeps for gitvirt's instances; nil where that is not known.
+	Secrets []LibvirtSecret
+}
+
+// LibvirtSecret is a secret that libvirt keeps. Nobody can read its value.
+type LibvirtSecret struct {
+	UUID  string
+	Usage string
 }
 
 // Domain is the domain of a name; nil when there is none.

@@ -4,10 +4,12 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"strings"
+
+	secrets "github.com/gitvirt/gitvirt/render/secret"
 )
 
 func secret(attr, value string) string {
-	if attr != "passwd" || value == "" {
+	if attr != "passwd" || value == "" || secrets.IsToken(value) {
 		return value
 	}
 	digest := sha256.Sum256([]byte(value))

@@ -74,6 +74,8 @@ func patterns() map[owned]pattern {
 		{reflect.TypeFor[NetworkSource](), "pci"}:           {value: pciForm.String()},
 		{reflect.TypeFor[DirectNetwork](), "dev"}:           {value: devicePattern},
 		{reflect.TypeFor[Volume](), "name"}:                 label,
+		{reflect.TypeFor[Secret](), "name"}:                 label,
+		{reflect.TypeFor[SecretRef](), "name"}:              {value: secretNamePattern},
 		{reflect.TypeFor[StorageVolume](), "pool"}:          {value: `^[^/\n]*$`},
 		{reflect.TypeFor[Image](), "path"}:                  path,
 		{reflect.TypeFor[Image](), "container"}:             {value: imageForm.String()},
@@ -106,7 +108,9 @@ func exclusives() map[reflect.Type][][]string {
 		reflect.TypeFor[InstanceSpec]():   {{"domainXML", "domainXMLFrom"}},
 		reflect.TypeFor[kubevirt.Probe](): {{"exec", "guestAgentPing", "httpGet", "tcpSocket"}},
 		reflect.TypeFor[Image]():          {{"path", "container"}},
-		reflect.TypeFor[CloudInit]():      {{"userData", "userDataBase64"}, {"networkData", "networkDataBase64"}},
+		reflect.TypeFor[CloudInit](): {{"userData", "userDataBase64", "secretRef"},
+			{"networkData", "networkDataBase64", "networkDataSecretRef"}},
+		reflect.TypeFor[SecretRef](): {{"file", "hostFile", "name"}},
 	}
 	for _, t := range []reflect.Type{
 		reflect.TypeFor[NetworkSource](), reflect.TypeFor[VolumeSource](), reflect.TypeFor[kubevirt.DiskDevice](),

@@ -90,6 +90,10 @@ func (h *header) find(root *yaml.Node, api, name string, apiAt, kindAt *yaml.Nod
 		h.report(kindAt, "kind", quoted(name)+" is something that only a cluster with KubeVirt has; take it out, or name its file in .gitvirtignore")
 	case api == "" && name != "" && suggest(name, ownKinds()) != "":
 		h.kindFault(root, kindAt, name)
+	case api == "v1" && name == "Secret" && holdsSecrets(root):
+		h.written = name
+		h.report(kindAt, "", "is a Secret in plain text, which whoever can read the repository knows: change what is in it, encrypt the file "+
+			"(age -R RECIPIENTS -o NAME.age FILE), and commit NAME.age in its place")
 	default:
 		h.foreign = true
 		if api != "" {
@@ -144,4 +148,18 @@ func unsaid(n *yaml.Node) bool {
 		n = n.Alias
 	}
 	return isEmpty(n) || scalar(n) == ""
+}
+
+// holdsSecrets says whether a Secret manifest has values that nothing has encrypted.
+func holdsSecrets(root *yaml.Node) bool {
+	f := finder{left: maxExpanded}
+	if _, sops := f.child(root, "sops"); sops != nil {
+		return false
+	}
+	for _, key := range []string{"data", "stringData"} {
+		if _, v := f.child(root, key); v != nil && len(v.Content) > 0 {
+			return true
+		}
+	}
+	return false
 }

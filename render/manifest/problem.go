@@ -22,6 +22,8 @@ type Problem struct {
 	Message string `json:"message"`
 	// In is the document, when the problem's line is still to be found (see Locate); nil when it is known.
 	In *Origin `json:"-"`
+	// Locked says that the document is sound, and that this host cannot use a secret that it refers to.
+	Locked bool `json:"-"`
 }
 
 // Problem is one of a field of the document.

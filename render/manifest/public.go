@@ -39,7 +39,8 @@ func (c *CloudInit) public() *CloudInit {
 		return nil
 	}
 	return &CloudInit{UserData: digest(c.UserData), UserDataBase64: digest(c.UserDataBase64),
-		NetworkData: digest(c.NetworkData), NetworkDataBase64: digest(c.NetworkDataBase64)}
+		NetworkData: digest(c.NetworkData), NetworkDataBase64: digest(c.NetworkDataBase64),
+		UserDataSecretRef: c.UserDataSecretRef, NetworkDataSecretRef: c.NetworkDataSecretRef}
 }
 
 // digest is sha256: and 12 hexadecimal digits; that of nothing is nothing.

@@ -142,6 +142,7 @@ func (r *reader) decode(h header, tree map[string]any, w *walker) []Document {
 				head.Written = Written{Kind: h.kind.name, Spec: ownSpec(what)}
 			}
 			c.problems = append(c.problems, r.textPath(&doc, head.Written.Spec)...)
+			c.problems = append(c.problems, r.secretPaths(&doc, head.Written.Spec)...)
 		}
 		switch t := what.(type) {
 		case *Config:

@@ -21,6 +21,8 @@ type InstanceSpec struct {
 	Domain   DomainSpec `json:"domain"`
 	Networks []Network  `json:"networks,omitempty"`
 	Volumes  []Volume   `json:"volumes,omitempty"`
+	// Secrets are those that the domainXML refers to.
+	Secrets []Secret `json:"secrets,omitempty"`
 	// DomainXML is libvirt's own language, merged over the rendered domain.
 	DomainXML string `json:"domainXML,omitempty"`
 	// DomainXMLFrom names a file that holds the domainXML, relative to the document's folder.
@@ -146,6 +148,8 @@ type StorageVolume struct {
 	Format string `json:"format,omitempty"`
 	// Image is what a new volume starts as.
 	Image *Image `json:"image,omitempty"`
+	// Encryption is of a qcow2 volume: what the guest writes is encrypted on the host.
+	Encryption *Encryption `json:"encryption,omitempty"`
 }
 
 // Image is where a new volume's content comes from; exactly one of Path and Container is set.
@@ -207,10 +211,14 @@ type CloudInit struct {
 	UserData string `json:"userData,omitempty"`
 	// UserDataBase64 is the user data in Base64.
 	UserDataBase64 string `json:"userDataBase64,omitempty"`
+	// UserDataSecretRef says where the user data is, by KubeVirt's name of the field.
+	UserDataSecretRef *SecretRef `json:"secretRef,omitempty"`
 	// NetworkData is cloud-init's network configuration.
 	NetworkData string `json:"networkData,omitempty"`
 	// NetworkDataBase64 is the network configuration in Base64.
 	NetworkDataBase64 string `json:"networkDataBase64,omitempty"`
+	// NetworkDataSecretRef says where the network configuration is.
+	NetworkDataSecretRef *SecretRef `json:"networkDataSecretRef,omitempty"`
 }
 
 // PersistentVolumeClaim names a claim of a cluster.

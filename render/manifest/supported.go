@@ -152,6 +152,7 @@ func Supported() []string {
 		// Our own types: they hold only what is supported.
 		"networks",
 		"volumes",
+		"secrets",
 		"domainXML",
 		"domainXMLFrom",
 	}

@@ -149,6 +149,12 @@ func (c *specChecker) storageVolume(at string, v *StorageVolume) {
 		c.add(at+".pool", quoted(v.Pool)+" is not a pool's name")
 	}
 	c.image(at+".image", v.Image)
+	if e := v.Encryption; e != nil {
+		c.secretRef(at+".encryption.secretRef", e.SecretRef)
+		if v.Format == "raw" {
+			c.add(at+".encryption", "needs a qcow2 volume; take out the format")
+		}
+	}
 	if v.Image != nil && v.Format == "raw" {
 		c.add(at+".format", "a volume with an image is a qcow2 overlay on it; take out the format")
 	}
@@ -203,15 +209,21 @@ func (c *specChecker) hostDisk(at string, d *HostDisk) {
 }
 
 func (c *specChecker) cloudInit(at string, s *CloudInit) {
-	both := func(plain, encoded string) {
-		c.add(at+"."+encoded, "cannot be said together with "+plain+"; take one out")
+	one := func(plain, encoded, ref string, isPlain, isEncoded, isRef bool) {
+		switch {
+		case isPlain && isEncoded:
+			c.add(at+"."+encoded, "cannot be said together with "+plain+"; take one out")
+		case isRef && isPlain:
+			c.add(at+"."+ref, "cannot be said together with "+plain+"; take one out")
+		case isRef && isEncoded:
+			c.add(at+"."+ref, "cannot be said together with "+encoded+"; take one out")
+		}
+		if isRef {
+			c.secretRef(at+"."+ref, map[string]*SecretRef{"secretRef": s.UserDataSecretRef, "networkDataSecretRef": s.NetworkDataSecretRef}[ref])
+		}
 	}
-	if s.UserData != "" && s.UserDataBase64 != "" {
-		both("userData", "userDataBase64")
-	}
-	if s.NetworkData != "" && s.NetworkDataBase64 != "" {
-		both("networkData", "networkDataBase64")
-	}
+	one("userData", "userDataBase64", "secretRef", s.UserData != "", s.UserDataBase64 != "", s.UserDataSecretRef != nil)
+	one("networkData", "networkDataBase64", "networkDataSecretRef", s.NetworkData != "", s.NetworkDataBase64 != "", s.NetworkDataSecretRef != nil)
 	c.base64(at+".userDataBase64", s.UserDataBase64)
 	c.base64(at+".networkDataBase64", s.NetworkDataBase64)
 	if *s == (CloudInit{}) && !c.partial {

@@ -11,5 +11,6 @@ func (c *specChecker) check(spec *InstanceSpec) {
 	c.devices(&spec.Domain.Devices)
 	c.networks(spec.Networks)
 	c.volumes(spec.Volumes)
+	c.secrets(spec.Secrets)
 	c.probe("readinessProbe", spec.ReadinessProbe)
 }

@@ -75,6 +75,8 @@ func fromElement(e *domxml.Element) (*Metadata, error) {
 				Name: c.Attr("name"), Pool: c.Attr("pool"), File: c.Attr("file"),
 				Size: number(c.Attr("size")), Keep: c.Attr("keep") == "yes",
 			})
+		case "secret":
+			m.Secrets = append(m.Secrets, Secret{Name: c.Attr("name"), Token: c.Attr("token")})
 		case "slot":
 			if m.Slots == nil {
 				m.Slots = domxml.Slots{}
@@ -127,6 +129,9 @@ func (m *Metadata) Element() *domxml.Element {
 	add("removal", "deletionPolicy", m.DeletionPolicy, "graceSeconds", number(m.GraceSeconds))
 	for _, v := range m.Volumes {
 		add("volume", "name", v.Name, "pool", v.Pool, "file", v.File, "size", number(v.Size), "keep", yes(v.Keep))
+	}
+	for _, s := range m.Secrets {
+		add("secret", "name", s.Name, "token", s.Token)
 	}
 	for _, device := range slices.Sorted(maps.Keys(m.Slots)) {
 		add("slot", "name", device, "pci", m.Slots[device].PCI, "dev", m.Slots[device].Dev)

@@ -47,6 +47,8 @@ type Metadata struct {
 	DeletionPolicy string // Retain or Delete; kept here for when the config is gone
 	GraceSeconds   int64  // how long a stop waits; kept here for when the config is gone
 	Volumes        []Volume
+	// Secrets are those that libvirt keeps for the domain.
+	Secrets []Secret
 	// Slots are where the devices are, or were before they were removed: no other device gets such a place.
 	Slots domxml.Slots
 	// Temporary is the temporary devices of this run, those that are about to be plugged in too, as Applied is: a <devices>
@@ -67,6 +69,12 @@ type Version struct {
 type Failure struct {
 	Version
 	Reason string
+}
+
+// Secret is one that libvirt keeps for the domain.
+type Secret struct {
+	Name  string
+	Token string // of its value
 }
 
 // Volume is a storage volume that gitvirt made for the domain.

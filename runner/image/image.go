@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -31,6 +32,10 @@ func unusable(format string, args ...any) error {
 type Maker struct {
 	// QemuImg is the program; qemu-img of the PATH if empty.
 	QemuImg string
+	// Secrets knows the passphrases that tokens stand for; nil where no volume is encrypted.
+	Secrets Secrets
+	// TryTime is how long it is to take to try a passphrase on a new encrypted volume; QEMU's two seconds when it is 0.
+	TryTime time.Duration
 }
 
 // Use says what is known of a volume's user.
@@ -64,6 +69,11 @@ func (m Maker) Ensure(ctx context.Context, path string, v render.Volume, use Use
 		}
 		return true, m.make(ctx, path, v, true)
 	case v.Kind == render.VolumeBlank, v.Kind == render.VolumeOverlay:
+		if v.Encryption != nil && v.Encryption.Check {
+			if err := m.opens(ctx, path, v); err != nil {
+				return false, err
+			}
+		}
 		return false, m.grow(ctx, path, v, use)
 	}
 	return false, nil
@@ -119,7 +129,7 @@ func (m Maker) fill(ctx context.Context, f *os.File, v render.Volume) error {
 	case v.Format == formatRaw:
 		return f.Truncate(v.Size) // sparse: blocks are taken when the guest writes them
 	case v.Format == formatQcow2:
-		return m.createQcow2(ctx, f.Name(), v.Size)
+		return m.createQcow2(ctx, f.Name(), v)
 	}
 	return unusable("volume %s has the format %q; qcow2 and raw can be made", v.Name, v.Format)
 }
@@ -147,7 +157,7 @@ func (m Maker) grow(ctx context.Context, path string, v render.Volume, use Use) 
 	if inUse, err := use.InUse(); inUse || err != nil {
 		return err // it grows before the next run
 	}
-	return m.resize(ctx, path, v.Format, v.Size)
+	return m.resize(ctx, path, v)
 }
 
 // Remove removes the files of a folder by name. One that is not there is no error.

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"os/exec"
 	"strconv"
 	"strings"
@@ -18,8 +19,10 @@ import (
 // since 1.7; libvirt's own default for overlays is still version 2, so it is said.
 const compat = "compat=1.1"
 
-func (m Maker) createQcow2(ctx context.Context, path string, size int64) error {
-	return m.run(ctx, "create", "-q", "-f", formatQcow2, "-o", compat, "--", path, strconv.FormatInt(size, 10))
+func (m Maker) createQcow2(ctx context.Context, path string, v render.Volume) error {
+	return m.withKey(v, func(k key) error {
+		return m.run(ctx, k, k.args("create", "-q", "-f", formatQcow2, "-o", compat+k.options(), "--", path, strconv.FormatInt(v.Size, 10))...)
+	})
 }
 
 // createOverlay makes a qcow2 image of what differs from a backing file. The backing file's format is written into the
@@ -38,8 +41,10 @@ func (m Maker) createOverlay(ctx context.Context, path string, v render.Volume) 
 	if err != nil {
 		return err
 	}
-	return m.run(ctx, "create", "-q", "-f", formatQcow2, "-o", compat,
-		"-b", v.Backing, "-F", v.BackingFormat, "--", path, strconv.FormatInt(size, 10))
+	return m.withKey(v, func(k key) error {
+		return m.run(ctx, k, k.args("create", "-q", "-f", formatQcow2, "-o", compat+k.options(),
+			"-b", v.Backing, "-F", v.BackingFormat, "--", path, strconv.FormatInt(size, 10))...)
+	})
 }
 
 // checkBacking says how large an overlay is to be: as large as its backing file, or more.
@@ -82,14 +87,23 @@ func checkBacking(v render.Volume) (int64, error) {
 }
 
 // resize raises the size of an image. QEMU's own locks keep it off an image that another process has open.
-func (m Maker) resize(ctx context.Context, path, format string, size int64) error {
-	return m.run(ctx, "resize", "-q", "-f", format, "--", path, strconv.FormatInt(size, 10))
+func (m Maker) resize(ctx context.Context, path string, v render.Volume) error {
+	size := strconv.FormatInt(v.Size, 10)
+	if v.Encryption == nil {
+		return m.run(ctx, key{}, "resize", "-q", "-f", v.Format, "--", path, size)
+	}
+	return m.withKey(v, func(k key) error {
+		return m.run(ctx, k, k.args("resize", "-q", "--image-opts", "--", k.image(path), size)...)
+	})
 }
 
 // run runs qemu-img without a shell: each argument is one, whatever is in it. Paths have passed CheckPath.
-func (m Maker) run(ctx context.Context, args ...string) error {
+func (m Maker) run(ctx context.Context, k key, args ...string) error {
 	cmd := exec.CommandContext(ctx, cmp.Or(m.QemuImg, "qemu-img"), args...)
 	cmd.Dir = "/"
+	if k.pipe != nil {
+		cmd.ExtraFiles = []*os.File{k.pipe} // the first of them is descriptor 3
+	}
 	var said bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &said, &said
 	err := cmd.Run()

@@ -23,6 +23,7 @@ type Libvirt struct {
 	domains map[string]*domain
 	volumes map[string]render.Volume // by pool/file
 	fetched map[string]string        // images, by the path of the file that was fetched from them
+	secrets map[string]plan.LibvirtSecret
 	lastID  int32
 	wake    chan struct{}
 	deaf    map[string]bool
@@ -42,7 +43,8 @@ type domain struct {
 // New returns one without domains.
 func New() *Libvirt {
 	return &Libvirt{domains: map[string]*domain{}, volumes: map[string]render.Volume{}, fetched: map[string]string{},
-		wake: make(chan struct{}, 1), deaf: map[string]bool{}, broken: map[string]string{}, clings: map[string]bool{}}
+		secrets: map[string]plan.LibvirtSecret{},
+		wake:    make(chan struct{}, 1), deaf: map[string]bool{}, broken: map[string]string{}, clings: map[string]bool{}}
 }
 
 // Wake never receives: tests make their passes themselves.
@@ -55,7 +57,10 @@ func (l *Libvirt) DomainType(context.Context) (string, error) { return "qemu", n
 func (l *Libvirt) Observe(context.Context) (plan.World, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	var w plan.World
+	w := plan.World{Secrets: []plan.LibvirtSecret{}}
+	for _, id := range slices.Sorted(maps.Keys(l.secrets)) {
+		w.Secrets = append(w.Secrets, l.secrets[id])
+	}
 	for _, name := range slices.Sorted(maps.Keys(l.domains)) {
 		d := l.domains[name]
 		out := plan.Domain{
@@ -128,6 +133,14 @@ func (l *Libvirt) step(s plan.Step) error {
 	case plan.OpDeleteVolumes:
 		for _, v := range s.Volumes {
 			delete(l.volumes, v.Pool+"/"+v.File)
+		}
+	case plan.OpSecrets:
+		for _, k := range s.Secrets {
+			l.secrets[k.UUID] = plan.LibvirtSecret{UUID: k.UUID, Usage: k.Usage(s.Domain)}
+		}
+	case plan.OpDeleteSecrets:
+		for _, k := range s.Secrets {
+			delete(l.secrets, k.UUID)
 		}
 	case plan.OpDefine:
 		return l.define(s)
