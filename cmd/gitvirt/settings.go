@@ -38,6 +38,7 @@ type settings struct {
 	Auth          auth          `yaml:"auth"`
 	Webhook       webhook       `yaml:"webhook"`
 	Notices       []notices     `yaml:"notices"`
+	Policy        policy        `yaml:"policy"`
 	// LibvirtConfigDir and LibvirtStateDir are where libvirt keeps its domains' XML, when that cannot be told from the
 	// URI.
 	LibvirtConfigDir string `yaml:"libvirtConfigDir"`
@@ -147,6 +148,9 @@ func (s settings) validate() error {
 	}
 	if s.StateDir == "" {
 		errs = append(errs, errors.New("no folder for what the agent keeps: say --state-dir"))
+	}
+	if _, err := s.Policy.policy(); err != nil {
+		errs = append(errs, err)
 	}
 	return errors.Join(errs...)
 }

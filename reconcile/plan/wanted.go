@@ -17,6 +17,8 @@ type Wanted struct {
 	Fallback map[string]Fallback
 	// Broken are instances of this host that cannot be rendered, and why: they are left as they are.
 	Broken map[string]string
+	// Forbidden are those of Instances that the host's policy refuses: they are left as they are.
+	Forbidden map[string]Forbidden
 	// Incomplete says that the revision has documents that cannot be read: nothing is removed.
 	Incomplete bool
 	// Suspended holds everything; nil when the host is not suspended.
