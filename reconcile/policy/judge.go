@@ -120,7 +120,9 @@ func (c *checker) poolVolume(u use) {
 		return
 	}
 	name := pool + "/" + u.value
-	if strings.Count(name, "/") != 1 || !matches(name, c.policy.Pools) {
+	if strings.Count(name, "/") != 1 {
+		c.add("pool-volume", u.at(), u.of, u.value, fmt.Sprintf("%s is a path and no name of a volume: nothing allows that", u))
+	} else if !matches(name, c.policy.Pools) {
 		c.add("pool-volume", u.at(), u.of, u.value, fmt.Sprintf("%s is not a volume that gitvirt makes for this machine; "+
 			"to allow it, put %s into policy.pools of the agent's file", u, limit(name)))
 	}

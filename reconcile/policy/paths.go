@@ -66,7 +66,9 @@ func (c *checker) outside(p string, folders []string) string {
 
 // hostPath judges a file of the host.
 func (c *checker) hostPath(rule string, u use) {
-	if why := c.outside(u.value, c.policy.HostPaths); why != "" {
+	if bad := unclean(u.value); bad != "" {
+		c.add(rule, u.at(), u.of, u.value, fmt.Sprintf("%s %s: nothing allows that", u, bad))
+	} else if why := c.outside(u.value, c.policy.HostPaths); why != "" {
 		c.add(rule, u.at(), u.of, u.value, fmt.Sprintf("%s %s; only what is below policy.hostPaths of the agent's file is allowed", u, why))
 	}
 }
