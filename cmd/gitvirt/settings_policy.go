@@ -21,6 +21,7 @@ type policy struct {
 	Bridges     []string  `yaml:"bridges"`
 	Pools       *[]string `yaml:"pools"`
 	Images      *[]string `yaml:"images"`
+	Probes      *[]string `yaml:"probes"`
 	HostDevices []string  `yaml:"hostDevices"`
 	Limits      limits    `yaml:"limits"`
 	DomainXML   domainXML `yaml:"domainXML"`
@@ -49,7 +50,7 @@ func (p policy) policy() (hostpolicy.Policy, error) {
 	for _, list := range []struct {
 		said *[]string
 		to   *[]string
-	}{{p.Networks, &out.Networks}, {p.Pools, &out.Pools}, {p.Images, &out.Images}} {
+	}{{p.Networks, &out.Networks}, {p.Pools, &out.Pools}, {p.Images, &out.Images}, {p.Probes, &out.Probes}} {
 		if list.said != nil {
 			*list.to = *list.said
 		}
@@ -66,7 +67,7 @@ func (p policy) policy() (hostpolicy.Policy, error) {
 			bad("hostPaths", p, `is no folder's path: say it from "/", without ".." and without "*"`)
 		}
 	}
-	for key, patterns := range map[string][]string{"networks": out.Networks, "bridges": out.Bridges, "pools": out.Pools, "images": out.Images} {
+	for key, patterns := range map[string][]string{"networks": out.Networks, "bridges": out.Bridges, "pools": out.Pools, "images": out.Images, "probes": out.Probes} {
 		for _, entry := range patterns {
 			_, err := path.Match(entry, "")
 			switch {

@@ -32,6 +32,7 @@ const most = 20
 // The rules that no row of the table names.
 const (
 	ruleImage     = "image"
+	ruleProbe     = "probe"
 	ruleNamespace = "namespace"
 	ruleName      = "name"
 )
@@ -49,6 +50,7 @@ func Check(p Policy, i *render.Instance, files Resolver) Finding {
 	}
 	c.device = nil
 	c.ceilings()
+	c.probes()
 	slices.SortStableFunc(c.found, func(a, b Refusal) int {
 		return cmp.Or(cmp.Compare(a.Rule, b.Rule), cmp.Compare(a.Field, b.Field), cmp.Compare(a.Path, b.Path), cmp.Compare(a.Value, b.Value))
 	})

@@ -124,7 +124,7 @@ func TestWhatReachesOutIsRefusedByItsRule(t *testing.T) {
 	}
 	same(t, "testdata/refused.golden", golden.String())
 	// The rest is tested below, and needs no XML.
-	for _, rule := range []string{"image", "vm-cpus", "vm-memory", "vm-disk", "host-cpus", "host-memory", "host-disk", "network", "pool"} {
+	for _, rule := range []string{"image", "probe", "vm-cpus", "vm-memory", "vm-disk", "host-cpus", "host-memory", "host-disk", "network", "pool"} {
 		tested[rule] = true
 	}
 	for _, rule := range policy.Rules() {

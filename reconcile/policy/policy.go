@@ -20,6 +20,8 @@ type Policy struct {
 	Pools []string
 	// Images are where disks begin: folders of the host, and registries or repositories (patterns).
 	Images []string
+	// Probes are the hosts that a readiness probe may name; patterns.
+	Probes []string
 	// HostDevices are PCI addresses (0000:03:00.0), USB vendors and products (1d6b:0002), UUIDs of mediated devices, and
 	// device files (/dev/disk/by-id/…); "*" is all.
 	HostDevices []string
@@ -43,7 +45,7 @@ var DefaultImages = []string{"/var/lib/libvirt/images", "*"}
 // Default is the policy of an agent whose file says nothing of one: what the host's administrator has set up for machines in
 // libvirt can be used, which is its networks and pools, and nothing else of the host.
 func Default() Policy {
-	return Policy{Networks: []string{"*"}, Pools: []string{"*"}, Images: slices.Clone(DefaultImages)}
+	return Policy{Networks: []string{"*"}, Pools: []string{"*"}, Probes: []string{"*"}, Images: slices.Clone(DefaultImages)}
 }
 
 // Refusal is one thing that a machine may not have.

@@ -6,6 +6,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"github.com/gitvirt/gitvirt/render"
 )
 
 // registry says why an image's registry may not be asked; empty when it may.
@@ -29,6 +31,34 @@ func (c *checker) registry(image string) string {
 		return fmt.Sprintf("is at an address that only this host can reach: %s has to be named in policy.images of the agent's file, where * is not enough", limit(host))
 	}
 	return ""
+}
+
+// probes judges where the agent is to connect to, to find out whether a guest is up.
+func (c *checker) probes() {
+	r := c.instance.Readiness()
+	if r.Check != render.CheckTCP && r.Check != render.CheckHTTP {
+		return
+	}
+	hosts := []string{r.Host}
+	if r.Host == "" {
+		hosts = nil
+		for _, a := range r.Addresses {
+			hosts = append(hosts, a.String())
+		}
+	}
+	for _, host := range hosts {
+		named := slices.DeleteFunc(slices.Clone(c.policy.Probes), func(p string) bool { return p == "*" })
+		switch {
+		case matches(host, named), !private(host) && len(named) < len(c.policy.Probes):
+			continue
+		case private(host):
+			c.found = append(c.found, Refusal{Rule: ruleProbe, Field: "readinessProbe", Value: host, Message: fmt.Sprintf(
+				"%s is an address that only this host can reach: it has to be named in policy.probes of the agent's file, where * is not enough", limit(host))})
+		default:
+			c.found = append(c.found, Refusal{Rule: ruleProbe, Field: "readinessProbe", Value: host, Message: fmt.Sprintf(
+				"%s is not in policy.probes of the agent's file", limit(host))})
+		}
+	}
 }
 
 // private says whether a registry's name is an address of the host itself, or of its link, where clouds tell a machine its
