@@ -110,6 +110,11 @@ func (c ceiling) limits(key string, errs *[]error) hostpolicy.Limits {
 		if f.text == "" {
 			continue
 		}
+		if len(f.text) > 32 || strings.ContainsAny(f.text, "e") {
+			// An exponent of many digits takes the parser minutes.
+			*errs = append(*errs, fmt.Errorf("%s.%s: %q is no amount: say one as 64Gi", key, f.name, f.text))
+			continue
+		}
 		q, err := resource.ParseQuantity(f.text)
 		if err != nil || q.Sign() <= 0 {
 			*errs = append(*errs, fmt.Errorf("%s.%s: %q is no amount: say one as 64Gi", key, f.name, f.text))
