@@ -56,6 +56,9 @@ func (g *guard) judge(w *plan.Wanted, world plan.World, r *revision) {
 	g.tell(w.Forbidden)
 }
 
+// mostSaid is how many refusals of a machine its condition says.
+const mostSaid = 5
+
 // admit says which instances are forbidden, by what they are and by what the host has left.
 func (g *guard) admit(w *plan.Wanted, world plan.World, r *revision) {
 	sizes := map[string]policy.Size{}
@@ -74,9 +77,14 @@ func (g *guard) admit(w *plan.Wanted, world plan.World, r *revision) {
 		if len(refusals) == 0 {
 			continue
 		}
-		said := make([]string, len(refusals))
-		for n, problem := range refusalProblems(r.snapshot, r.view.Set, r.view.Placement, i, refusals) {
-			said[n] = problem.String()
+		more := len(refusals) - mostSaid
+		refusals = refusals[:min(len(refusals), mostSaid)]
+		var said []string
+		for _, problem := range refusalProblems(r.snapshot, r.view.Set, r.view.Placement, i, refusals) {
+			said = append(said, problem.String())
+		}
+		if more > 0 {
+			said = append(said, fmt.Sprintf("and %d more", more))
 		}
 		w.Forbidden[i.Name] = plan.Forbidden{Message: strings.Join(said, "; "), Start: v.Start}
 	}

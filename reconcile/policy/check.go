@@ -8,6 +8,7 @@ import (
 
 	"github.com/gitvirt/gitvirt/render"
 	"github.com/gitvirt/gitvirt/render/domxml"
+	"github.com/gitvirt/gitvirt/render/metadata"
 )
 
 // Resolver knows the host's files, which this package does not look at.
@@ -35,6 +36,7 @@ const (
 	ruleProbe     = "probe"
 	ruleNamespace = "namespace"
 	ruleName      = "name"
+	ruleRecord    = "record"
 )
 
 // Check says what of an instance the policy refuses. It looks at the finished domain, at the volumes that are made for it,
@@ -79,6 +81,7 @@ func (c *checker) element(e *domxml.Element, path string, prefixes map[string]st
 	r, known := rowOf(cmp.Or(path, "."))
 	switch {
 	case r.free:
+		c.records(e)
 		return
 	case !known:
 		c.refuse(ruleElement, path, e, "", fmt.Sprintf("<%s> is not known to stay within the guest", e.Name))
@@ -97,12 +100,27 @@ func (c *checker) element(e *domxml.Element, path string, prefixes map[string]st
 			c.device = child
 		}
 		c.element(child, below(path, canonical(child, prefixes)), prefixes)
-		if single[child.Name] && slices.ContainsFunc(e.Children[:n], func(o *domxml.Element) bool { return o.Name == child.Name }) && strings.HasPrefix(path, "devices/") {
+		alone := path == "" && child.Name != "sysinfo" || strings.HasPrefix(path, "devices/") && single[child.Name]
+		if alone && slices.ContainsFunc(e.Children[:n], func(o *domxml.Element) bool { return o.Name == child.Name }) {
 			c.refuse(ruleElement, below(path, child.Name), child, "", fmt.Sprintf("<%s> stands twice in <%s>", child.Name, e.Name))
 		}
 		if path == "devices" {
 			c.device = nil
 		}
+	}
+}
+
+// records refuses what looks like gitvirt's own record of a domain, by which it knows what it may delete.
+func (c *checker) records(e *domxml.Element) {
+	own := strings.HasPrefix(e.Name, metadata.Prefix+":")
+	for _, a := range e.Attrs {
+		own = own || a.Value == metadata.Namespace
+	}
+	if own {
+		c.add(ruleRecord, "metadata", e, e.Name, fmt.Sprintf("<%s> in <metadata> is of the namespace of gitvirt's own record: leave it out; nothing allows it", e.Name))
+	}
+	for _, child := range e.Children {
+		c.records(child)
 	}
 }
 
