@@ -103,3 +103,16 @@ func TestTableKnowsWhatTheRendererSays(t *testing.T) {
 		t.Errorf("only %d elements were seen", len(seen))
 	}
 }
+
+// TestEveryRuleIsDocumented: a rule's name is what a person looks up.
+func TestEveryRuleIsDocumented(t *testing.T) {
+	text, err := os.ReadFile("../../deploy/SECURITY.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, rule := range policy.Rules() {
+		if !strings.Contains(string(text), "`"+rule+"`") {
+			t.Errorf("deploy/SECURITY.md does not say what the rule %s is", rule)
+		}
+	}
+}
