@@ -21,7 +21,9 @@ type guard struct {
 	log    *slog.Logger
 	known  map[*domxml.Element]policy.Finding // by the instance's domain, which an edit makes anew
 	sizes  map[string]policy.Size             // of what is defined, by the hash of its XML
-	said   map[string]string                  // what was logged, by instance
+	// answers are what was said of instances, by name.
+	answers map[string]verdict
+	said    map[string]string // what was logged, by instance
 }
 
 func newGuard(p policy.Policy, files policy.Resolver, log *slog.Logger) *guard {
@@ -50,6 +52,9 @@ func (g *guard) judge(w *plan.Wanted, world plan.World, r *revision) {
 	}
 	g.known = known
 	w.Forbidden = map[string]plan.Forbidden{}
+	if !ask {
+		g.answers = nil
+	}
 	if ask {
 		g.admit(w, world, r)
 	}
@@ -61,7 +66,7 @@ const mostSaid = 5
 
 // admit says which instances are forbidden, by what they are and by what the host has left.
 func (g *guard) admit(w *plan.Wanted, world plan.World, r *revision) {
-	sizes := map[string]policy.Size{}
+	sizes, answers := map[string]policy.Size{}, map[string]verdict{}
 	var machines []policy.Machine
 	for _, i := range w.Instances {
 		f := g.known[i.Domain]
@@ -77,17 +82,34 @@ func (g *guard) admit(w *plan.Wanted, world plan.World, r *revision) {
 		if len(refusals) == 0 {
 			continue
 		}
-		more := len(refusals) - mostSaid
-		refusals = refusals[:min(len(refusals), mostSaid)]
-		var said []string
-		for _, problem := range refusalProblems(r.snapshot, r.view.Set, r.view.Placement, i, refusals) {
-			said = append(said, problem.String())
+		a := g.answers[i.Name]
+		if a.to != i.Domain || a.of != r || !slices.Equal(a.refusals, refusals) {
+			a = verdict{i.Domain, r, refusals, message(r, i, refusals)}
 		}
-		if more > 0 {
-			said = append(said, fmt.Sprintf("and %d more", more))
-		}
-		w.Forbidden[i.Name] = plan.Forbidden{Message: strings.Join(said, "; "), Start: v.Start}
+		answers[i.Name] = a
+		w.Forbidden[i.Name] = plan.Forbidden{Message: a.message, Start: v.Start}
 	}
+	g.answers = answers
+}
+
+// verdict is what was said of an instance: to find its lines, its file is read.
+type verdict struct {
+	to       *domxml.Element
+	of       *revision
+	refusals []policy.Refusal
+	message  string
+}
+
+func message(r *revision, i *render.Instance, refusals []policy.Refusal) string {
+	more := len(refusals) - mostSaid
+	var said []string
+	for _, problem := range refusalProblems(r.snapshot, r.view.Set, r.view.Placement, i, refusals[:min(len(refusals), mostSaid)]) {
+		said = append(said, problem.String())
+	}
+	if more > 0 {
+		said = append(said, fmt.Sprintf("and %d more", more))
+	}
+	return strings.Join(said, "; ")
 }
 
 // find is what the policy says of an instance.
