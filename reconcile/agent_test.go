@@ -15,6 +15,7 @@ import (
 
 	"github.com/gitvirt/gitvirt/reconcile"
 	"github.com/gitvirt/gitvirt/reconcile/plan"
+	"github.com/gitvirt/gitvirt/reconcile/policy"
 	"github.com/gitvirt/gitvirt/reconcile/status"
 	"github.com/gitvirt/gitvirt/runner"
 	"github.com/gitvirt/gitvirt/source"
@@ -80,6 +81,7 @@ type agent struct {
 	loop    *reconcile.Loop
 	host    string
 	state   string
+	policy  policy.Policy
 	prober  reconcile.Prober
 
 	mu    sync.Mutex
@@ -88,7 +90,7 @@ type agent struct {
 }
 
 func newAgent(t testing.TB, libvirt reconcile.Runner) *agent {
-	a := &agent{t: t, repo: newRepository(t), libvirt: libvirt, host: "kvm1", state: filepath.Join(t.TempDir(), "state.json")}
+	a := &agent{t: t, repo: newRepository(t), libvirt: libvirt, host: "kvm1", state: filepath.Join(t.TempDir(), "state.json"), policy: policy.Default()}
 	a.restart()
 	return a
 }
@@ -103,7 +105,8 @@ func (a *agent) restart() {
 func (a *agent) newLoop() *reconcile.Loop {
 	a.t.Helper()
 	loop, err := reconcile.New(reconcile.Options{
-		Host: a.host, Fleet: "test", Interval: time.Minute, Budget: 3, StateFile: a.state,
+		Policy: a.policy,
+		Host:   a.host, Fleet: "test", Interval: time.Minute, Budget: 3, StateFile: a.state,
 		Source: a.repo, Runner: a.libvirt, Prober: a.prober, Logger: slog.New(slog.DiscardHandler), Metrics: a,
 		Publish: func(status.Facts) {}, Patience: 100 * time.Millisecond,
 		Refused: func(err error) bool {

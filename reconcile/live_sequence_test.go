@@ -182,6 +182,10 @@ func (b bed) sequence(t *testing.T, s shape, seed uint64, edits int) {
 	t.Helper()
 	r := rand.New(rand.NewPCG(seed, 5))
 	a := newAgent(t, b.libvirt)
+	if s.boots != nil {
+		a.policy.HostPaths = []string{filepath.Dir(s.boots.Kernel), filepath.Dir(s.console)}
+		a.restart()
+	}
 	booted := 0
 	up := func() {
 		if s.boots == nil {

@@ -28,6 +28,7 @@ type Loop struct {
 	fetcher  *fetcher
 	crew     *crew
 	pins     *Pins
+	guard    *guard
 	readOnly bool
 	alone    bool // nothing runs beside the passes, and nothing waits for them
 
@@ -56,6 +57,7 @@ func New(o Options) (*Loop, error) {
 	f := newFetcher(o)
 	return &Loop{
 		opts: o, log: o.Logger, fetcher: f, pins: f.pins, crew: newCrew(o.Runner.Apply, o.Metrics.Acted, o.Refused),
+		guard:     newGuard(o.Policy, HostFiles{}, o.Logger),
 		documents: NewDocuments(o.Host), memory: newMemory(), state: s,
 	}, nil
 }
@@ -228,6 +230,7 @@ func (l *Loop) once(ctx context.Context, act bool) (facts status.Facts, err erro
 	wanted := l.revision.wanted
 	wanted.Elsewhere, wanted.Gone = l.revision.view.left(world)
 	wanted.Fallback = l.fallbacks(ctx, world)
+	l.guard.judge(&wanted, world, l.revision)
 	memory := l.memory.forPlan(facts.Now, world, l.state)
 	memory.Patience, memory.Ready = l.opts.Patience, l.probe(ctx, wanted, world)
 	p, assessments := plan.Make(wanted, world, memory)
@@ -268,7 +271,7 @@ func (l *Loop) work(ctx context.Context, a plan.Assessment) {
 	for _, action := range a.Actions {
 		steps += len(action.Steps)
 	}
-	if steps == 0 || !l.crew.idle(a.Name) {
+	if steps == 0 || !l.crew.idle(a.Name) || !l.guard.still(a) {
 		return
 	}
 	r := result{name: a.Name, id: -1, actions: a.Actions}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/gitvirt/gitvirt/reconcile/plan"
+	"github.com/gitvirt/gitvirt/reconcile/policy"
 	"github.com/gitvirt/gitvirt/reconcile/status"
 	"github.com/gitvirt/gitvirt/render"
 	"github.com/gitvirt/gitvirt/source"
@@ -53,6 +54,8 @@ type Options struct {
 	Host, Fleet string
 	// DefaultHost is where machines are of which KubeVirt's manifests do not say it.
 	DefaultHost string
+	// Policy is what machines may have of this host. It outranks the repository.
+	Policy policy.Policy
 	// CacheDir is where the host keeps what is fetched for its machines.
 	CacheDir string
 	// URL and Branch are for show.

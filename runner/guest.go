@@ -125,12 +125,19 @@ func addressesOf(found []libvirt.DomainInterface) []netip.Addr {
 	var all []netip.Addr
 	for _, i := range found {
 		for _, a := range i.Addrs {
-			if parsed, err := netip.ParseAddr(a.Addr); err == nil && !parsed.IsLoopback() && !parsed.IsLinkLocalUnicast() {
+			if parsed, err := netip.ParseAddr(a.Addr); err == nil && ofNetwork(parsed) {
 				all = append(all, parsed)
 			}
 		}
 	}
 	return all
+}
+
+// ofNetwork says whether an address is one of a network. The guest's agent says what it likes: a connection to an address of
+// the host's own would end at a service of the host's.
+func ofNetwork(a netip.Addr) bool {
+	a = a.Unmap()
+	return !a.IsLoopback() && !a.IsLinkLocalUnicast() && !a.IsUnspecified() && !a.IsMulticast()
 }
 
 // ofGuest asks about one guest, unless its QEMU is known not to answer.

@@ -2,6 +2,7 @@ package source
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/go-git/go-git/v5/plumbing"
@@ -165,6 +166,9 @@ func (c *copier) flush(last bool) error {
 // loose writes one object as a file of its own.
 func (c *copier) loose(q queued) error {
 	data, err := c.from.read(q.typ, q.hash)
+	if errors.Is(err, errTooLarge) {
+		return c.stream(q)
+	}
 	if err != nil {
 		return err
 	}
@@ -179,6 +183,23 @@ func (c *copier) loose(q queued) error {
 			return inStore(fmt.Errorf("cannot write object %s: %w", q.hash, err))
 		}
 		return nil
+	})
+}
+
+// stream writes an object that is not held in memory. The store names it by what it holds.
+func (c *copier) stream(q queued) error {
+	c.to.wroteLoose(q.hash)
+	return c.to.guard(q.hash, func() error {
+		return c.from.guard(q.hash, func() error {
+			obj, err := c.from.find(q.typ, q.hash)
+			if err != nil {
+				return fmt.Errorf("%w: cannot read %s %s: %w", ErrIncomplete, q.typ, q.hash, err)
+			}
+			if _, err := c.to.stores[0].SetEncodedObject(obj); err != nil {
+				return inStore(fmt.Errorf("cannot write object %s: %w", q.hash, err))
+			}
+			return nil
+		})
 	})
 }
 

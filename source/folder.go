@@ -23,6 +23,9 @@ func Folder(dir string) (*Snapshot, error) {
 		if text, ok := texts[hash]; ok {
 			return text, nil
 		}
+		if strings.HasPrefix(hash, tooLarge) {
+			return nil, errTooLarge
+		}
 		return nil, fmt.Errorf("there is no file of hash %s in %s", hash, dir)
 	}}
 	if err := readFolder(dir, nil, rules{}, s, texts); err != nil {
@@ -32,6 +35,9 @@ func Folder(dir string) (*Snapshot, error) {
 	slices.SortFunc(s.Entries, func(a, b Entry) int { return cmp.Compare(a.Path, b.Path) })
 	return s, nil
 }
+
+// tooLarge begins what stands for the hash of a file that is not read.
+const tooLarge = "too large: "
 
 func readFolder(root string, at []string, r rules, s *Snapshot, texts map[string][]byte) error {
 	here := filepath.Join(append([]string{root}, at...)...)
@@ -57,6 +63,11 @@ func readFolder(root string, at []string, r rules, s *Snapshot, texts map[string
 				return err
 			}
 		case e.Type().IsRegular():
+			if info, err := e.Info(); err == nil && info.Size() > maxFile {
+				p := path.Join(strings.Join(at, "/"), e.Name())
+				s.Entries = append(s.Entries, Entry{Path: p, Hash: tooLarge + p, Size: info.Size()})
+				continue
+			}
 			data, err := os.ReadFile(filepath.Join(here, e.Name()))
 			if err != nil {
 				return err

@@ -20,6 +20,13 @@ import (
 // the whole agent may use.
 const objectCacheSize = 8 * cache.MiByte
 
+// maxFile is the largest file that is read, in bytes. A larger one is there, and that is all that is known of it: a few bytes
+// in a pack can stand for more than the host has memory.
+const maxFile = 32 << 20
+
+// errTooLarge says that a file has more than that.
+var errTooLarge = fmt.Errorf("it has more than %d MiB, which is the most that is read", maxFile>>20)
+
 // objects reads a repository's object database: its own folder and the alternates it borrows from. go-git's storage
 // is not safe for concurrent use, so each access takes the lock for as long as one object takes to read.
 type objects struct {
@@ -34,7 +41,7 @@ func openObjects(gitDirs ...string) *objects {
 	for _, dir := range gitDirs {
 		kept := cache.NewObjectLRU(objectCacheSize)
 		o.caches = append(o.caches, kept)
-		o.stores = append(o.stores, filesystem.NewStorageWithOptions(osfs.New(dir), kept, filesystem.Options{KeepDescriptors: true}))
+		o.stores = append(o.stores, filesystem.NewStorageWithOptions(osfs.New(dir), kept, filesystem.Options{KeepDescriptors: true, LargeObjectThreshold: maxFile}))
 	}
 	return o
 }
@@ -89,6 +96,9 @@ func (o *objects) read(typ plumbing.ObjectType, hash plumbing.Hash) (data []byte
 		if err != nil {
 			return err
 		}
+		if obj.Size() > maxFile {
+			return errTooLarge
+		}
 		r, err := obj.Reader()
 		if err != nil {
 			return err
@@ -103,6 +113,9 @@ func (o *objects) read(typ plumbing.ObjectType, hash plumbing.Hash) (data []byte
 		}
 		return nil
 	})
+	if errors.Is(err, errTooLarge) {
+		return nil, err
+	}
 	if err != nil {
 		return nil, fmt.Errorf("%w: cannot read %s %s: %w", ErrIncomplete, typ, hash, err)
 	}

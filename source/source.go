@@ -174,7 +174,7 @@ func (s *Source) readBlob(hash string) ([]byte, error) {
 		return nil, errors.New("the store is closed or broken")
 	}
 	data, err := s.store.read(plumbing.BlobObject, plumbing.NewHash(hash))
-	if err != nil {
+	if err != nil && !errors.Is(err, errTooLarge) {
 		s.broken.Store(true)
 	}
 	return data, err

@@ -2,6 +2,7 @@ package source
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -157,13 +158,17 @@ func (w *walker) file(e treeEntry, path []string, out bool, was *item) (Entry, e
 	}
 	w.read++
 	data, err := w.from.read(plumbing.BlobObject, e.hash)
+	size := int64(len(data))
+	if errors.Is(err, errTooLarge) {
+		size, err = w.from.size(e.hash), nil // who wants to read it is told
+	}
 	if err != nil {
 		return Entry{}, fmt.Errorf("cannot read file /%s: %w", strings.Join(path, "/"), err)
 	}
 	if !counts {
 		return Entry{}, nil
 	}
-	return Entry{Path: strings.Join(path[w.root:], "/"), Hash: e.hash.String(), Size: int64(len(data))}, nil
+	return Entry{Path: strings.Join(path[w.root:], "/"), Hash: e.hash.String(), Size: size}, nil
 }
 
 // entries lists the files that count, sorted by path.

@@ -31,6 +31,7 @@ var layers = []layer{
 	{"runner/sandbox/...", nil},
 	{"runner/...", []string{"reconcile/plan", "render/..."}},
 	{"reconcile/plan/...", []string{"render/..."}},
+	{"reconcile/policy/...", []string{"render/..."}},
 	{"reconcile/probe/...", []string{"reconcile/plan", "render/..."}},
 	{"reconcile/status/...", []string{"reconcile/plan", "render/..."}},
 	{"reconcile/webhook/...", nil},
@@ -54,7 +55,7 @@ var restricted = []struct {
 }
 
 // pure are the packages that decide: the same input gives the same output, whatever the machine and the time.
-var pure = []string{"render/...", "reconcile/plan/...", "reconcile/webhook"}
+var pure = []string{"render/...", "reconcile/plan/...", "reconcile/policy/...", "reconcile/webhook"}
 
 // impure are the imports that a pure package may not have itself. What a library does inside is not looked at.
 var impure = []string{

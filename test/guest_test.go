@@ -16,6 +16,7 @@ import (
 
 // guestDoc is a config of a guest that boots.
 func (h *host) guestDoc(image guest.Image, name, more, userData, words string) string {
+	h.allowGuest(image.Kernel)
 	return fmt.Sprintf(`apiVersion: gitvirt.io/v1alpha1
 kind: VirtualMachineInstanceConfig
 metadata: {name: %s}

@@ -39,6 +39,7 @@ type host struct {
 	state   string
 	listen  string
 	flags   []string // for every command, beside the usual ones
+	config  string   // the agent's file; empty for none
 	log     *syncBuffer
 }
 
@@ -158,8 +159,33 @@ func (h *host) commit(message string, documents ...string) string {
 func (h *host) command(name string, args ...string) *exec.Cmd {
 	c := exec.Command(h.binary, slices.Concat([]string{name, "--repo", h.bare, "--host", "kvm1", "--libvirt", h.proxy.URI(), "--domain-type", "qemu",
 		"--state-dir", h.state, "--interval", "1h", "--listen", h.listen,
-		"--libvirt-config-dir", h.sandbox.ConfigDir(), "--libvirt-state-dir", h.sandbox.StateDir()}, h.flags, args)...)
+		"--libvirt-config-dir", h.sandbox.ConfigDir(), "--libvirt-state-dir", h.sandbox.StateDir()}, h.configFlag(), h.flags, args)...)
 	return c
+}
+
+func (h *host) configFlag() []string {
+	if h.config == "" {
+		return nil
+	}
+	return []string{"--config", h.config}
+}
+
+// allow makes a policy the agent's, in YAML. An agent that runs with one already reads it again.
+func (h *host) allow(policy string) {
+	h.t.Helper()
+	h.config = filepath.Join(h.state, "agent.yaml")
+	if err := os.WriteFile(h.config+".new", []byte("policy: {"+policy+"}\n"), 0o600); err != nil {
+		h.t.Fatal(err)
+	}
+	if err := os.Rename(h.config+".new", h.config); err != nil {
+		h.t.Fatal(err)
+	}
+}
+
+// allowGuest lets machines have a kernel that boots, and a file for their console.
+func (h *host) allowGuest(kernel string) {
+	h.t.Helper()
+	h.allow(fmt.Sprintf("hostPaths: [%q, %q]", h.sandbox.PoolDir(), filepath.Dir(kernel)))
 }
 
 // once makes one pass and returns its exit code.

@@ -14,6 +14,7 @@ import (
 func TestKubeVirtManifestsRun(t *testing.T) {
 	h := newHost(t)
 	h.flags = []string{"--default-host", "kvm1"}
+	h.allow(thisRegistry)
 	image := pushDisk(t, bytes.Repeat([]byte{0x22}, 1<<20))
 	const types = `apiVersion: instancetype.kubevirt.io/v1beta1
 kind: VirtualMachineClusterInstancetype

@@ -28,6 +28,7 @@ type liveDoc struct {
 }
 
 func (d liveDoc) docs(h *host, image guest.Image, name string) []string {
+	h.allowGuest(image.Kernel)
 	var disks, volumes, nics, networks []string
 	for _, s := range d.disks {
 		name, size, _ := strings.Cut(s, ":")

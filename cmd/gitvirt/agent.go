@@ -105,7 +105,12 @@ func newAgent(set settings, store string, log *slog.Logger) (*agent, error) {
 	if a.sender, err = a.newSender(); err != nil {
 		return nil, errors.Join(err, src.Close())
 	}
+	allowed, err := set.Policy.policy()
+	if err != nil {
+		return nil, errors.Join(err, src.Close())
+	}
 	a.loop, err = reconcile.New(reconcile.Options{
+		Policy:      allowed,
 		DefaultHost: set.DefaultHost, CacheDir: set.cacheDir(),
 		Host: set.Host, Fleet: set.Fleet, URL: set.Repo, Branch: set.Branch, Interval: set.Interval, Budget: set.RemovalBudget,
 		StateFile: filepath.Join(set.StateDir, "state.json"), Version: version(),

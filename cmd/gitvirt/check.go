@@ -18,7 +18,7 @@ func checkCommand() *cobra.Command {
 		Use:   "check [DIR]",
 		Short: "Validate every document, for every host, as the agents would",
 		Long: `Check reads all documents of a folder, completes every instance of every host, and says all that is wrong with
-file, line, column and field. It exits with 0 when all is well, 1 when something is wrong, and 2 when it could not read.`,
+file, line, column and field. With --config it says too what the policy of that agent's file refuses. It exits with 0 when all is well, 1 when something is wrong, and 2 when it could not read.`,
 		Example: `  gitvirt check
   gitvirt check team-a/
   gitvirt check --compat --default-host kvm1 manifests/
@@ -42,6 +42,11 @@ file, line, column and field. It exits with 0 when all is well, 1 when something
 			if err != nil {
 				return err
 			}
+			refused, err := d.refused(s, v)
+			if err != nil {
+				return err
+			}
+			v.Problems = append(v.Problems, refused...)
 			if compat {
 				return writeCompat(c.OutOrStdout(), v)
 			}

@@ -109,6 +109,8 @@ func (d *demo) startAgent(ctx context.Context) (func() error, error) {
 	set.Repo, set.Host, set.Libvirt, set.Listen = filepath.Join(d.dir, "vms.git"), "demo", d.sandbox.URI(), address
 	set.DomainType, set.StateDir = "qemu", filepath.Join(d.dir, "state")
 	set.LibvirtConfigDir, set.LibvirtStateDir = d.sandbox.ConfigDir(), d.sandbox.StateDir()
+	// The demo's machine boots a kernel of the demo's, and writes its console to a file.
+	set.Policy.HostPaths = []string{filepath.Dir(d.image.Kernel), filepath.Dir(d.console())}
 	d.say("An agent on that repository. It watches it, so a push is seen at once.")
 	fmt.Fprintf(d.out, "$ gitvirt agent --repo %s --host demo --libvirt %s --listen %s &\n", set.Repo, set.Libvirt, address)
 	a, err := newAgent(set, filepath.Join(set.StateDir, "source"), slog.New(slog.NewTextHandler(d.out, &slog.HandlerOptions{Level: slog.LevelWarn})))

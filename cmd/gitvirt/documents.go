@@ -34,7 +34,7 @@ func (d *documentFlags) bind(c *cobra.Command) {
 	f.StringVar(&d.host, "host", "", "only what concerns this host")
 	f.StringVar(&d.defaultHost, "default-host", "", "where machines are of which KubeVirt's manifests do not say it")
 	f.StringVar(&d.fleet, "fleet", s.Fleet, "the name of all hosts together; UUIDs and MAC addresses are derived from it")
-	f.StringVar(&d.config, "config", "", "the agent's configuration file, for what it says of the repository")
+	f.StringVar(&d.config, "config", "", "the agent's configuration file, for what it says of the repository, and for its policy")
 	c.MarkFlagsMutuallyExclusive("dir", "repo")
 }
 
@@ -120,6 +120,22 @@ func (d *documentFlags) view(ctx context.Context, s *source.Snapshot, domainType
 
 func (d *documentFlags) scope(domainType string) reconcile.Scope {
 	return reconcile.Scope{Host: d.host, DefaultHost: d.defaultHost, Options: render.Options{Fleet: d.fleet, DomainType: domainType}}
+}
+
+// refused are what the policy of the agent's file refuses of the instances; nothing when no file is named.
+func (d *documentFlags) refused(s *source.Snapshot, v reconcile.View) ([]manifest.Problem, error) {
+	if d.config == "" {
+		return nil, nil
+	}
+	set, err := read(d.config)
+	if err != nil {
+		return nil, err
+	}
+	p, err := set.Policy.policy()
+	if err != nil {
+		return nil, fmt.Errorf("cannot read the agent's configuration %s: %w", d.config, err)
+	}
+	return v.Refusals(s, p), nil
 }
 
 // unplaced checks the configs that nothing speaks of.

@@ -39,6 +39,7 @@ type settings struct {
 	Webhook       webhook       `yaml:"webhook"`
 	Notices       []notices     `yaml:"notices"`
 	Secrets       secrets       `yaml:"secrets"`
+	Policy        policy        `yaml:"policy"`
 	// LibvirtConfigDir and LibvirtStateDir are where libvirt keeps its domains' XML, when that cannot be told from the
 	// URI.
 	LibvirtConfigDir string `yaml:"libvirtConfigDir"`
@@ -150,6 +151,9 @@ func (s settings) validate() error {
 		errs = append(errs, errors.New("no folder for what the agent keeps: say --state-dir"))
 	}
 	errs = append(errs, s.Secrets.validate())
+	if _, err := s.Policy.policy(); err != nil {
+		errs = append(errs, err)
+	}
 	return errors.Join(errs...)
 }
 

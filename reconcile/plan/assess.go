@@ -27,6 +27,10 @@ func assess(w Wanted, i *render.Instance, d *Domain, mem Memory, secrets []Libvi
 		i, a.Instance = use, use
 	}
 	a.Phase = phaseOf(d, i.State == manifest.StateRunning)
+	if f, ok := w.Forbidden[i.Name]; ok && a.Rejected == nil {
+		a.forbid(f, mem)
+		return a
+	}
 	if refused, ok := mem.Refused[i.Name]; ok && refused.Digest == i.Digest {
 		a.block("Refused", "libvirt refuses the definition: "+refused.Message)
 		if d != nil && d.Meta() != nil && !d.Stuck {

@@ -19,6 +19,8 @@ type Wanted struct {
 	Broken map[string]string
 	// Locked are instances of this host with a secret that it cannot use, and why: they are left as they are.
 	Locked map[string]string
+	// Forbidden are those of Instances that the host's policy refuses: they are left as they are.
+	Forbidden map[string]Forbidden
 	// Incomplete says that the revision has documents that cannot be read: nothing is removed.
 	Incomplete bool
 	// Suspended holds everything; nil when the host is not suspended.

@@ -10,6 +10,7 @@ import (
 	"net/netip"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/gitvirt/gitvirt/reconcile/plan"
@@ -131,7 +132,7 @@ func knock(ctx context.Context, q plan.Probe, at string) (string, error) {
 
 func try(ctx context.Context, q plan.Probe, at string) (string, error) {
 	if q.Check == render.CheckTCP {
-		c, err := new(net.Dialer).DialContext(ctx, "tcp", at)
+		c, err := dialer(q.Host).DialContext(ctx, "tcp", at)
 		if err != nil {
 			return "", bare(err)
 		}
@@ -150,7 +151,7 @@ func try(ctx context.Context, q plan.Probe, at string) (string, error) {
 	}
 	// A guest's certificate is its own affair, as with Kubernetes' probes; and a proxy would answer for itself.
 	client := http.Client{
-		Transport:     &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}},
+		Transport:     &http.Transport{DisableKeepAlives: true, DialContext: dialer(q.Host).DialContext, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 	answer, err := client.Do(r)
@@ -164,6 +165,24 @@ func try(ctx context.Context, q plan.Probe, at string) (string, error) {
 		return "", fmt.Errorf("it answers %s", answer.Status)
 	}
 	return fmt.Sprintf("HTTP %s answers %s", at, answer.Status), nil
+}
+
+// dialer connects to a guest. Addresses of the host's own are for the policy to judge where they are written in a document; a
+// name must not lead there.
+func dialer(host string) *net.Dialer {
+	if _, err := netip.ParseAddr(host); err == nil || host == "" || host == "localhost" {
+		return &net.Dialer{}
+	}
+	return &net.Dialer{Control: func(_, address string, _ syscall.RawConn) error {
+		at, err := netip.ParseAddrPort(address)
+		if err != nil {
+			return err
+		}
+		if ip := at.Addr().Unmap(); ip.IsLoopback() || ip.IsLinkLocalUnicast() || ip.IsUnspecified() || ip.IsMulticast() {
+			return fmt.Errorf("%s is an address of this host's own, which only an address in the probe can name", ip)
+		}
+		return nil
+	}}
 }
 
 // bare is an error without the address, which is said already.

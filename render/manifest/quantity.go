@@ -44,10 +44,16 @@ func suffixes() []string {
 	return []string{"", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei", "k", "M", "G", "T", "P", "E"}
 }
 
+// maxSize is 1 EiB. A quantity that does not fit into 63 bits is cut off there.
+const maxSize = 1 << 60
+
 // sizeFault says why a quantity is no size; "" when it is one.
 func sizeFault(q Quantity) string {
 	if q.Sign() <= 0 {
 		return "must be more than 0, such as 10Gi"
+	}
+	if q.Value() > maxSize {
+		return "is a size that nothing has: the most is 1Ei"
 	}
 	if whole := *resource.NewQuantity(q.Value(), q.Format); whole.Cmp(q) != 0 {
 		s := q.String()

@@ -18,6 +18,9 @@ type File struct {
 	Warnings []Problem
 }
 
+// maxDocuments is how many documents of a file are read: each that is at fault takes more memory than a few bytes.
+const maxDocuments = 10_000
+
 // IsDocumentFile says whether a file is read, by its name: .yaml, .yml and .json are.
 func IsDocumentFile(name string) bool {
 	switch path.Ext(name) {
@@ -41,7 +44,10 @@ func Read(name string, data []byte) File {
 	read := 0
 	for doc := range documents(data) {
 		at := Origin{File: name, Index: read, Line: doc.line}
-		read++
+		if read++; read > maxDocuments {
+			f.broken(raw{line: doc.line, column: 1, fault: fmt.Sprintf("the file has more than %d documents; divide it", maxDocuments)}, at)
+			break
+		}
 		if doc.root == nil {
 			f.broken(doc, at)
 			continue

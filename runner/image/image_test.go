@@ -3,6 +3,7 @@ package image_test
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -293,6 +294,20 @@ func TestUnusable(t *testing.T) {
 	blank := render.Volume{Name: "root", Kind: render.VolumeBlank, Format: "qcow2", Size: mib}
 	odd := blank
 	odd.Format = "vmdk"
+	// What a guest wrote into its raw disk: the beginning of an image that lies on a file of the host.
+	written := filepath.Join(t.TempDir(), "web.data.img")
+	header := make([]byte, 4*mib)
+	binary.BigEndian.PutUint32(header, 0x514649fb)
+	binary.BigEndian.PutUint32(header[4:], 2)
+	binary.BigEndian.PutUint64(header[8:], 512)
+	binary.BigEndian.PutUint32(header[16:], uint32(copy(header[512:], "/etc/shadow")))
+	binary.BigEndian.PutUint64(header[24:], mib)
+	endless := slices.Clone(header)
+	clear(endless[8:16])
+	endless[24] = 0xff
+	if err := errors.Join(os.WriteFile(written, header, 0o600), os.WriteFile(written+".endless", endless, 0o600)); err != nil {
+		t.Fatal(err)
+	}
 	for _, test := range []struct {
 		name   string
 		path   string
@@ -302,6 +317,8 @@ func TestUnusable(t *testing.T) {
 		{"no backing file", "new", overlay("/nowhere.qcow2", "qcow2"), "there is no image /nowhere.qcow2 for volume root"},
 		{"raw named qcow2", "new", overlay(raw, "qcow2"), "is no qcow2 image"},
 		{"qcow2 named raw", "new", overlay(qcow2, "raw"), "is a qcow2 image, and its format says raw"},
+		{"an image that a guest wrote", "new", overlay(written, "qcow2"), "names another file"},
+		{"an image without an end", "new", overlay(written+".endless", "qcow2"), "says no size that there is"},
 		{"unknown backing format", "new", overlay(raw, "vmdk"), `the format "vmdk"`},
 		{"smaller than its image", "new", small, "fewer than the 4194304 of its image"},
 		{"raw overlay", "new", rawOverlay, "an overlay is qcow2"},

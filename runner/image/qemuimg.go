@@ -64,8 +64,14 @@ func checkBacking(v render.Volume) (int64, error) {
 	size := h.length
 	switch v.BackingFormat {
 	case formatQcow2:
-		if !h.qcow2 {
+		switch {
+		case !h.qcow2:
 			return 0, unusable("the image %s of volume %s is no qcow2 image, as its format says", v.Backing, v.Name)
+		case h.outside:
+			// A guest may have written it: as the start of a raw disk, with any file of the host named in it.
+			return 0, unusable("the image %s of volume %s names another file, which the guest would be shown: flatten it (qemu-img convert)", v.Backing, v.Name)
+		case h.virtual <= 0:
+			return 0, unusable("the image %s of volume %s says no size that there is", v.Backing, v.Name)
 		}
 		size = h.virtual
 	case formatRaw:

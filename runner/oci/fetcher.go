@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"net/http"
 	"os"
 	"sync"
 	"time"
@@ -36,6 +37,8 @@ type Fetcher struct {
 	opts  Options
 	slots *semaphore.Weighted
 	all   sync.WaitGroup
+
+	transport http.RoundTripper
 
 	mu      sync.Mutex
 	closed  bool
@@ -70,7 +73,7 @@ func New(opts Options) *Fetcher {
 	opts.Limit = cmp.Or(opts.Limit, 1<<40)
 	opts.Reserve = cmp.Or(opts.Reserve, 512<<20)
 	opts.Patience = cmp.Or(opts.Patience, time.Minute)
-	return &Fetcher{opts: opts, slots: semaphore.NewWeighted(atOnce), flights: map[string]*flight{}, bad: map[string]verdict{}}
+	return &Fetcher{opts: opts, slots: semaphore.NewWeighted(atOnce), transport: newTransport(), flights: map[string]*flight{}, bad: map[string]verdict{}}
 }
 
 // Fetch brings a file out of an image to the path to, unless there is one already, and returns the image's digest; it is

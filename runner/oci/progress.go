@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -19,6 +20,7 @@ const (
 // progress counts what a fetch does, tells of it, and ends a fetch in which nothing moves any more.
 type progress struct {
 	log      *slog.Logger
+	via      http.RoundTripper
 	began    time.Time
 	received atomic.Int64 // bytes from the registry
 	written  atomic.Int64 // bytes of the file, holes too
@@ -28,7 +30,7 @@ type progress struct {
 }
 
 func (f *Fetcher) watch(ctx context.Context, cancel context.CancelCauseFunc, from source, to string) *progress {
-	p := &progress{log: f.opts.Logger.With("image", from.image, "to", to), began: time.Now()}
+	p := &progress{via: f.transport, log: f.opts.Logger.With("image", from.image, "to", to), began: time.Now()}
 	watching, stop := context.WithCancel(ctx)
 	p.stop = stop
 	p.log.Info("fetching an image")

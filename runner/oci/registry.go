@@ -7,8 +7,11 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/netip"
 	"runtime"
 	"strings"
+	"syscall"
+	"time"
 
 	"github.com/google/go-containerregistry/pkg/authn"
 	"github.com/google/go-containerregistry/pkg/name"
@@ -46,7 +49,7 @@ func open(ctx context.Context, p *progress, img, pinned string) (*remote.Descrip
 		ref = ref.Context().Digest(pinned)
 	}
 	desc, err := remote.Get(ref, remote.WithContext(ctx), remote.WithAuthFromKeychain(authn.DefaultKeychain),
-		remote.WithTransport(&counting{p: p}), remote.WithUserAgent("gitvirt"))
+		remote.WithTransport(&counting{p, p.via}), remote.WithUserAgent("gitvirt"))
 	var answer *transport.Error
 	if errors.As(err, &answer) && answer.StatusCode == http.StatusNotFound {
 		if pinned != "" && !strings.Contains(img, "@") {
@@ -92,13 +95,42 @@ func choose(desc *remote.Descriptor) (*remoteImage, error) {
 
 // counting is the way to registries. It counts what comes, and uses plain HTTP to this host only: the library would use it
 // in private networks too, and follow a redirect to it.
-type counting struct{ p *progress }
+type counting struct {
+	p   *progress
+	via http.RoundTripper
+}
+
+// newTransport is the library's, which goes to no address of the host's own link: what a name stands for there, a document cannot
+// be judged by, and clouds tell a machine its secrets there.
+func newTransport() http.RoundTripper {
+	usual, ok := remote.DefaultTransport.(*http.Transport)
+	if !ok {
+		usual = &http.Transport{Proxy: http.ProxyFromEnvironment}
+	}
+	t := usual.Clone()
+	t.DialContext = (&net.Dialer{Timeout: 5 * time.Second, KeepAlive: 30 * time.Second, Control: refuseLink}).DialContext
+	return t
+}
+
+// metadata is where a cloud's secrets are in IPv6, which is no link-local address.
+var metadata = netip.MustParseAddr("fd00:ec2::254")
+
+func refuseLink(_, address string, _ syscall.RawConn) error {
+	at, err := netip.ParseAddrPort(address)
+	if err != nil {
+		return fmt.Errorf("cannot tell what %s is: %w", address, err)
+	}
+	if ip := at.Addr().Unmap(); ip.IsLinkLocalUnicast() || ip.IsMulticast() || ip.WithZone("") == metadata {
+		return fmt.Errorf("%s is not asked: it is an address of this host's own link", ip)
+	}
+	return nil
+}
 
 func (c *counting) RoundTrip(r *http.Request) (*http.Response, error) {
 	if r.URL.Scheme != "https" && !loopback(r.URL.Hostname()) {
 		return nil, fmt.Errorf("%s is not asked by %s: only a registry on this host is; others need TLS", r.URL.Host, r.URL.Scheme)
 	}
-	answer, err := remote.DefaultTransport.RoundTrip(r)
+	answer, err := c.via.RoundTrip(r)
 	if err == nil {
 		answer.Body = &countingBody{answer.Body, c.p}
 	}
