@@ -132,8 +132,12 @@ func (r *httpRemote) head(ctx context.Context) (head plumbing.Hash, caps *capabi
 	}
 	defer answer.Close()
 	head, err = readLsRefs(answer, r.ref)
+	drain(answer)
 	return head, nil, err
 }
+
+// drain reads to the end of an answer that has been understood: only then the connection serves for the next request.
+func drain(r io.Reader) { io.CopyN(io.Discard, r, 4096) }
 
 // discover finds out which protocol the server speaks. A server of version 0 answers with its references.
 func (r *httpRemote) discover(ctx context.Context) (plumbing.Hash, *capability.List, error) {
@@ -154,18 +158,19 @@ func (r *httpRemote) discover(ctx context.Context) (plumbing.Hash, *capability.L
 	if t := res.Header.Get("Content-Type"); t != "application/x-git-upload-pack-advertisement" {
 		return plumbing.ZeroHash, nil, fmt.Errorf("%s is no git repository over smart HTTP: it answers with %q", r.at, t)
 	}
-	data, err := io.ReadAll(io.LimitReader(res.Body, maxAdvertised))
+	version, rest, err := readGreeting(io.LimitReader(res.Body, maxAdvertised))
 	if err != nil {
 		return plumbing.ZeroHash, nil, err
 	}
-	if bytes.Contains(data[:min(len(data), 64)], []byte("version 2\n")) {
-		if bytes.Contains(data, []byte("object-format=sha256")) {
-			return plumbing.ZeroHash, nil, errSHA256
-		}
-		r.v2 = true
-		return plumbing.ZeroHash, nil, nil
+	defer drain(rest)
+	if version != 2 {
+		return readAdvertised(rest, r.ref)
 	}
-	return readAdvertised(bytes.NewReader(data), r.ref)
+	if err := readCapabilities(rest); err != nil {
+		return plumbing.ZeroHash, nil, err
+	}
+	r.v2 = true
+	return plumbing.ZeroHash, nil, nil
 }
 
 func (r *httpRemote) post(ctx context.Context, body []byte) (io.ReadCloser, error) {

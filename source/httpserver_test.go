@@ -47,3 +47,11 @@ func withoutVersion2(h http.Handler) http.Handler {
 		h.ServeHTTP(w, req)
 	})
 }
+
+// withVersion1 makes a server of one that answers with version 1 of the protocol, whatever it is asked for.
+func withVersion1(h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		req.Header.Set("Git-Protocol", "version=1")
+		h.ServeHTTP(w, req)
+	})
+}

@@ -52,7 +52,13 @@ func New(opt Options) (*Source, error) {
 	case at.local():
 		s.remote = &localRemote{path: at.path, ref: ref}
 	case at.scheme == "ssh":
-		s.remote, err = newSSHRemote(at, ref, opt.Auth)
+		var kind sshKind
+		kind, err = newSSHRemote(at, opt.Auth)
+		s.remote = &streamRemote{ref, pollTimeout, kind}
+	case at.scheme == "git":
+		var kind daemonKind
+		kind, err = newDaemonRemote(at)
+		s.remote = &streamRemote{ref, pollTimeout, kind}
 	default:
 		s.remote, err = newHTTPRemote(at, ref, opt.Auth)
 	}

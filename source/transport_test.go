@@ -21,9 +21,21 @@ var transports = []struct {
 		t.Cleanup(server.Close)
 		return Options{URL: server.URL + "/repo.git/"}
 	}},
+	{"http version 1", func(t testing.TB, r *repo) Options {
+		server := httptest.NewServer(withVersion1(gitHTTP(t, filepath.Dir(r.bare))))
+		t.Cleanup(server.Close)
+		return Options{URL: server.URL + "/repo.git/"}
+	}},
 	{"ssh", func(t testing.TB, r *repo) Options {
+		d := startSSHD(t, "AcceptEnv GIT_PROTOCOL")
+		return Options{URL: d.url(r.bare), Auth: d.auth()}
+	}},
+	{"ssh version 0", func(t testing.TB, r *repo) Options {
 		d := startSSHD(t)
 		return Options{URL: d.url(r.bare), Auth: d.auth()}
+	}},
+	{"git", func(t testing.TB, r *repo) Options {
+		return Options{URL: "git://" + startDaemon(t, filepath.Dir(r.bare)) + "/repo.git"}
 	}},
 }
 
