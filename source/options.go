@@ -34,6 +34,8 @@ type Options struct {
 	Path string
 	// Dir belongs to the source alone: it holds the store and is made when missing.
 	Dir string
+	// ForcedPush says what becomes of a branch whose history was rewritten; Follow when empty.
+	ForcedPush ForcedPush
 	// Auth is what the remote is shown, and what it is recognised by.
 	Auth Auth
 	// Logger hears what needed mending. Nothing is logged when nil.
@@ -63,6 +65,11 @@ type Auth struct {
 	TokenFile string
 	// CAFile holds PEM certificates that are trusted for HTTPS beside the system's.
 	CAFile string
+	// Proxy is the URL of a proxy for HTTP and HTTPS: http://, https:// or socks5://host:port. When empty the
+	// environment says which (HTTPS_PROXY, HTTP_PROXY, NO_PROXY), and this machine's own servers need none.
+	Proxy string
+	// ProxyAuthFile holds user:password for the proxy.
+	ProxyAuthFile string
 }
 
 func (o Options) withDefaults() (Options, error) {
@@ -86,6 +93,12 @@ func (o Options) withDefaults() (Options, error) {
 	}
 	if o.Path, err = cleanPath(o.Path); err != nil {
 		return o, err
+	}
+	if o.ForcedPush == "" {
+		o.ForcedPush = Follow
+	}
+	if o.ForcedPush != Follow && o.ForcedPush != Hold {
+		return o, fmt.Errorf("forcedPush %q: say %s or %s", o.ForcedPush, Follow, Hold)
 	}
 	if o.Timeout == 0 {
 		o.Timeout = DefaultTimeout

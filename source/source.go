@@ -22,6 +22,8 @@ type Source struct {
 
 	last   atomic.Pointer[Snapshot]
 	broken atomic.Bool // a read from the store failed
+	// rewritten is the rewritten branch that is not followed; nil: none.
+	rewritten atomic.Pointer[Held]
 
 	// turn is held by the one call that may change what is below.
 	turn   chan struct{}
@@ -91,7 +93,7 @@ func (s *Source) Load(ctx context.Context) (*Snapshot, error) {
 
 // Fetch returns the branch's newest revision, once it is complete. The same pointer as before means that nothing
 // changed, which takes one request to find out. After an error the revision that Last returns stays in force; a
-// broken store is mended by the way.
+// broken store is mended by the way. The error is a HeldError when the branch was rewritten and is not followed.
 func (s *Source) Fetch(ctx context.Context) (*Snapshot, error) {
 	ctx, done, err := s.begin(ctx)
 	if err != nil {
@@ -106,7 +108,8 @@ func (s *Source) Fetch(ctx context.Context) (*Snapshot, error) {
 }
 
 // At returns a snapshot of a commit in the store: of the branch's history, or accepted before the branch was
-// rewritten. The commit may be shortened to seven digits. Allowed is what that commit alone says.
+// rewritten. The commit may be shortened to seven digits, HEAD and the branch's name stand for the revision in force, and
+// ~N and ^ go back from there. Allowed is what that commit alone says.
 func (s *Source) At(ctx context.Context, commit string) (*Snapshot, error) {
 	ctx, done, err := s.begin(ctx)
 	if err != nil {
