@@ -108,10 +108,15 @@ func (s *Source) follows(ctx context.Context, st *store, snap *Snapshot) error {
 	if !snap.Forced || s.opt.ForcedPush != Hold || s.isAccepted(ctx, st, plumbing.NewHash(snap.Commit)) {
 		return nil
 	}
-	if h := s.Held(); h != nil && h.Commit == snap.Commit {
-		return &HeldError{*h}
-	}
 	h := &Held{s.at.String(), s.opt.Branch, snap.Commit, s.rec.Commit, time.Now().UTC()}
+	if was := s.Held(); was != nil {
+		if was.Commit == snap.Commit {
+			return &HeldError{*was}
+		}
+		if s.descends(ctx, st, plumbing.NewHash(snap.Commit), plumbing.NewHash(was.Commit)) {
+			h.Since = was.Since // it was rewritten once, and goes on from there
+		}
+	}
 	s.rewritten.Store(h)
 	if err := writeJSON(s.path(heldFile), h); err != nil {
 		// It is held all the same: the next process finds that out anew.
@@ -130,17 +135,16 @@ func (s *Source) isAccepted(ctx context.Context, st *store, head plumbing.Hash) 
 	if readJSON(s.path(acceptedFile), &a) != nil || !plumbing.IsHash(a.Commit) {
 		return false
 	}
-	if a.Commit == head.String() {
-		return true
-	}
-	if st == nil {
-		return false
-	}
+	return a.Commit == head.String() || st != nil && s.descends(ctx, st, head, plumbing.NewHash(a.Commit))
+}
+
+// descends reports whether a commit follows from another.
+func (s *Source) descends(ctx context.Context, st *store, head, from plumbing.Hash) bool {
 	commit, err := st.commit(head)
 	if err != nil {
 		return false
 	}
-	adv, err := since(ctx, st.objects, commit, plumbing.NewHash(a.Commit))
+	adv, err := since(ctx, st.objects, commit, from)
 	return err == nil && !adv.forced
 }
 

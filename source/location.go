@@ -18,6 +18,12 @@ type location struct {
 	path   string
 }
 
+// HasPassword reports whether a repository's URL holds a password, and says no where it cannot be parsed.
+func HasPassword(repository string) bool {
+	l, err := parseLocation(repository)
+	return err == nil && l.pass != ""
+}
+
 // parseLocation reads the forms that git-fetch(1), GIT URLS, lists for these transports.
 func parseLocation(s string) (location, error) {
 	if i := strings.Index(s, "://"); i >= 0 {

@@ -114,18 +114,23 @@ func (s *Source) mend(ctx context.Context, fresh *store) error {
 // carryOver copies, as far as it can be read, what the old store has and the branch no longer leads to: the last
 // snapshot must stay readable, and old revisions may be in force for single documents.
 func (s *Source) carryOver(ctx context.Context, fresh *store) {
-	if s.store == nil {
+	dir := s.path(storeDir)
+	shallow, err := readShallow(dir)
+	if err != nil || s.rec.Commit == "" {
 		return
 	}
-	shallow, err := readShallow(s.store.dir)
-	if err != nil {
-		return
+	var old *objects
+	if s.store != nil {
+		old = s.store.objects
+	} else { // it could not be opened, or its revision not be read
+		old = openObjects(dir)
+		defer old.close()
 	}
 	for _, head := range s.heads() {
 		if fresh.has(head) {
 			continue
 		}
-		if err := fresh.copyFrom(ctx, s.store.objects, shallow, head); err != nil {
+		if err := fresh.copyFrom(ctx, old, shallow, head); err != nil {
 			s.log.Warn("a former revision is lost with the broken store", "revision", head.String(), "error", err)
 		}
 	}

@@ -70,6 +70,12 @@ func New(opt Options) (*Source, error) {
 	return s, nil
 }
 
+// Local says that the repository is on this machine's disk.
+func (s *Source) Local() bool { return s.at.local() }
+
+// URL is the repository without its secrets.
+func (s *Source) URL() string { return s.at.String() }
+
 // Last returns the newest snapshot that Fetch or Load returned, or nil.
 func (s *Source) Last() *Snapshot { return s.last.Load() }
 

@@ -15,7 +15,7 @@ import (
 )
 
 // onlyInTheFile are keys without a flag.
-var onlyInTheFile = []string{"removalBudget", "auth", "secrets", "webhook", "notices"}
+var onlyInTheFile = []string{"removalBudget", "auth", "forcedPush", "secrets", "webhook", "notices"}
 
 // TestKeysAndFlagsAgree wants a flag for each key, under the same name, that sets the same field.
 func TestKeysAndFlagsAgree(t *testing.T) {
