@@ -68,7 +68,7 @@ func (f *fetcher) rest(ctx context.Context, wait time.Duration) bool {
 			return false
 		case <-timer.C:
 			if waiting {
-				f.pace.triggered(time.Now())
+				f.pace.spend(time.Now())
 			}
 			return true
 		case <-f.ask:

@@ -88,11 +88,21 @@ func (p *pacer) triggered(now time.Time) time.Duration {
 	if rest := p.busy.Sub(now); rest > 0 {
 		return rest
 	}
-	p.tokens = min(burst, p.tokens+float64(now.Sub(p.counted))/float64(refill))
-	p.counted = now
+	p.refill(now)
 	if p.tokens >= 1 {
 		p.tokens--
 		return 0
 	}
 	return time.Duration((1 - p.tokens) * float64(refill))
+}
+
+// spend notes that a request is made which was put off.
+func (p *pacer) spend(now time.Time) {
+	p.refill(now)
+	p.tokens--
+}
+
+func (p *pacer) refill(now time.Time) {
+	p.tokens = min(burst, p.tokens+float64(now.Sub(p.counted))/float64(refill))
+	p.counted = now
 }
