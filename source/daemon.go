@@ -1,6 +1,7 @@
 package source
 
 import (
+	"bytes"
 	"fmt"
 	"net"
 	"strings"
@@ -38,7 +39,11 @@ func (d daemonKind) start(conn net.Conn) (*stream, error) {
 		host += ":" + d.at.port
 	}
 	request := "git-upload-pack " + d.at.path + "\x00host=" + host + "\x00\x00version=2\x00"
-	if err := pktline.NewEncoder(conn).EncodeString(request); err != nil {
+	var line bytes.Buffer // so that it is sent in one piece
+	if err := pktline.NewEncoder(&line).EncodeString(request); err != nil {
+		return nil, err
+	}
+	if _, err := conn.Write(line.Bytes()); err != nil {
 		return nil, err
 	}
 	return &stream{in: conn, out: conn, explain: func(err error) error { return err }, close: func() {}}, nil

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"crypto/rsa"
+	"encoding/pem"
 	"errors"
 	"net"
 	"os"
@@ -21,6 +22,26 @@ func keygen(t *testing.T, args ...string) {
 	t.Helper()
 	if out, err := exec.Command("ssh-keygen", args...).CombinedOutput(); err != nil {
 		t.Fatalf("ssh-keygen %v: %v\n%s", args, err, out)
+	}
+}
+
+// lockKey gives a key file a passphrase, which no process's arguments show.
+func lockKey(t *testing.T, path, passphrase string) {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw, err := ssh.ParseRawPrivateKey(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	block, err := ssh.MarshalPrivateKeyWithPassphrase(raw, "", []byte(passphrase))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, pem.EncodeToMemory(block), 0o600); err != nil {
+		t.Fatal(err)
 	}
 }
 
