@@ -117,7 +117,8 @@ func TestHTTPS(t *testing.T) {
 	fails(s, "cannot read the CA file")
 	write(two.pem)
 	r.write("web.yaml", "second\n")
-	checkWhole(t, r, fetch(t, s), r.commit("Second"))
+	second := r.commit("Second")
+	checkWhole(t, r, fetch(t, s), second)
 }
 
 // TestBusy: a server that asks for rest says for how long.
