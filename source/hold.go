@@ -66,27 +66,42 @@ type acceptance struct {
 // Held returns the rewritten branch that is not followed, or nil.
 func (s *Source) Held() *Held { return s.rewritten.Load() }
 
+// HeldIn returns what the source whose folder that is holds, whether it runs or not; nil when it holds nothing.
+func HeldIn(dir string) (*Held, error) {
+	var held Held
+	err := readJSON(filepath.Join(dir, heldFile), &held)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err == nil && !plumbing.IsHash(held.Commit) {
+		err = errors.New("it names no commit")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("cannot read what is held: %w", err)
+	}
+	return &held, nil
+}
+
 // Accept lets a held commit be followed by the source whose folder that is, whether it runs or not. The commit may be
 // shortened to seven digits; empty means whichever is held. What it returns was held. The error wraps ErrNotHeld when
 // the commit is not held, or nothing is.
 func Accept(dir, commit string) (Held, error) {
-	var held Held
-	err := readJSON(filepath.Join(dir, heldFile), &held)
+	held, err := HeldIn(dir)
 	commit = strings.ToLower(commit)
 	switch {
-	case errors.Is(err, fs.ErrNotExist) && commit == "":
-		return held, fmt.Errorf("cannot accept a commit: %w: nothing is", ErrNotHeld)
-	case errors.Is(err, fs.ErrNotExist):
-		return held, fmt.Errorf("cannot accept %s: %w: nothing is", commit, ErrNotHeld)
 	case err != nil:
-		return held, fmt.Errorf("cannot read what is held: %w", err)
+		return Held{}, err
+	case held == nil && commit == "":
+		return Held{}, fmt.Errorf("cannot accept a commit: %w: nothing is", ErrNotHeld)
+	case held == nil:
+		return Held{}, fmt.Errorf("cannot accept %s: %w: nothing is", commit, ErrNotHeld)
 	case commit != "" && (len(commit) < minAbbreviated || !strings.HasPrefix(held.Commit, commit)):
-		return held, fmt.Errorf("cannot accept %s: %w: held is %s of branch %s of %s", commit, ErrNotHeld, held.Commit, held.Branch, held.URL)
+		return *held, fmt.Errorf("cannot accept %s: %w: held is %s of branch %s of %s", commit, ErrNotHeld, held.Commit, held.Branch, held.URL)
 	}
 	if err := writeJSON(filepath.Join(dir, acceptedFile), acceptance{held.Commit}); err != nil {
-		return held, fmt.Errorf("cannot accept %s: %w", held.Commit, err)
+		return *held, fmt.Errorf("cannot accept %s: %w", held.Commit, err)
 	}
-	return held, nil
+	return *held, nil
 }
 
 // refused returns why a head is not fetched once more: it is faulty, or held and not accepted.
@@ -158,16 +173,19 @@ func (s *Source) release() {
 
 // recallHeld reads what the process before held.
 func (s *Source) recallHeld() {
-	var h Held
-	if readJSON(s.path(heldFile), &h) != nil {
+	h, err := HeldIn(s.opt.Dir)
+	if err != nil {
+		s.log.Warn("what was held has to be found out anew", "error", err)
+	}
+	if h == nil {
 		return
 	}
-	if s.opt.ForcedPush != Hold || h.URL != s.at.String() || h.Branch != s.opt.Branch || !plumbing.IsHash(h.Commit) {
+	if s.opt.ForcedPush != Hold || h.URL != s.at.String() || h.Branch != s.opt.Branch {
 		os.Remove(s.path(heldFile))
 		os.Remove(s.path(acceptedFile))
 		return
 	}
-	s.rewritten.Store(&h)
+	s.rewritten.Store(h)
 }
 
 // noteRecord keeps the record outside the store too.

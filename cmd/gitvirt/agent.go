@@ -242,7 +242,7 @@ func runOnce(ctx context.Context, set settings, log *slog.Logger, out interface{
 	switch {
 	case facts.Source.Error != "":
 		return errors.New(facts.Source.Error)
-	case len(facts.Plan.Actions) > 0 || len(facts.Documents.Problems) > 0:
+	case len(facts.Plan.Actions) > 0 || len(facts.Documents.Problems) > 0 || facts.Source.Held != nil: // which was logged
 		return exit(exitDiffers)
 	}
 	return nil
