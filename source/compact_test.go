@@ -49,7 +49,7 @@ func TestCompact(t *testing.T) {
 				t.Errorf("%s is left over", name)
 			}
 		}
-	})
+	}, "path", "http")
 }
 
 // TestCompactBrokenStore: what cannot be read cannot be written afresh; it is fetched again.

@@ -106,7 +106,7 @@ func TestHold(t *testing.T) {
 		wantHeld(t, s, r.push(), snap)
 		r.git("checkout", "-q", "--orphan", "new")
 		wantHeld(t, s, r.commit("New beginning"), snap)
-	})
+	}, "path", "http", "ssh")
 }
 
 // TestAccept releases held commits, beside the source and while none runs.

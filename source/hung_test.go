@@ -146,5 +146,5 @@ func TestCancelled(t *testing.T) {
 		if s.broken.Load() {
 			t.Error("the store is thought to be broken")
 		}
-	})
+	}, "path", "http", "ssh")
 }

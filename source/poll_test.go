@@ -6,30 +6,35 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
 )
 
-// manyRefs gives a repository that many more branches.
+// manyRefs gives a repository that many more branches, packed.
 func manyRefs(t testing.TB, r *repo, n int) {
 	t.Helper()
-	var in strings.Builder
-	for _, name := range numbered("refs/heads/other%d", n) {
-		in.WriteString("create " + name + " " + r.head() + "\n")
+	var packed strings.Builder
+	packed.WriteString("# pack-refs with: peeled fully-peeled sorted \n")
+	head := r.head()
+	for _, name := range numbered("refs/heads/other%06d", n) {
+		packed.WriteString(head + " " + name + "\n")
 	}
-	cmd := gitCommand(context.Background(), r.bare, "update-ref", "--stdin")
-	cmd.Stdin = strings.NewReader(in.String())
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
+	if err := os.WriteFile(filepath.Join(r.bare, "packed-refs"), []byte(packed.String()), 0o644); err != nil {
+		t.Fatal(err)
 	}
-	git(t, r.bare, "pack-refs", "--all")
+	if got := strings.Count(git(t, r.bare, "for-each-ref"), "\n"); got < n {
+		t.Fatalf("there are %d references only", got)
+	}
 }
 
 // TestPollCost: an unchanged branch costs one request for one reference, in a repository of 10,000, where the server
 // speaks version 2 of the protocol. What is counted are the bytes on the wire, of the transport too.
 func TestPollCost(t *testing.T) {
+	r := newRepo(t)
+	manyRefs(t, r, 10_000)
 	for _, tt := range []struct {
 		name string
 		most int64 // bytes that the server may send for a poll
@@ -63,8 +68,6 @@ func TestPollCost(t *testing.T) {
 		}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			r := newRepo(t)
-			manyRefs(t, r, 10_000)
 			server, options := tt.opt(t, r)
 			wire := newCutter(t, server)
 			wire.allow(noLimit)

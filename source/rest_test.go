@@ -37,5 +37,5 @@ func TestRest(t *testing.T) {
 			t.Fatal(err)
 		}
 		snap.Rest()
-	})
+	}, "path", "http")
 }

@@ -3,6 +3,7 @@ package source
 import (
 	"net/http/httptest"
 	"path/filepath"
+	"slices"
 	"testing"
 )
 
@@ -21,11 +22,6 @@ var transports = []struct {
 		t.Cleanup(server.Close)
 		return Options{URL: server.URL + "/repo.git/"}
 	}},
-	{"http version 1", func(t testing.TB, r *repo) Options {
-		server := httptest.NewServer(withVersion1(gitHTTP(t, filepath.Dir(r.bare))))
-		t.Cleanup(server.Close)
-		return Options{URL: server.URL + "/repo.git/"}
-	}},
 	{"ssh", func(t testing.TB, r *repo) Options {
 		d := startSSHD(t, "AcceptEnv GIT_PROTOCOL")
 		return Options{URL: d.url(r.bare), Auth: d.auth()}
@@ -39,9 +35,12 @@ var transports = []struct {
 	}},
 }
 
-// overTransports runs a test against each of them, with a repository of its own.
-func overTransports(t *testing.T, test func(t *testing.T, r *repo, opt Options)) {
+// overTransports runs a test against each of them, or those that are named, with a repository of its own.
+func overTransports(t *testing.T, test func(t *testing.T, r *repo, opt Options), names ...string) {
 	for _, tr := range transports {
+		if len(names) > 0 && !slices.Contains(names, tr.name) {
+			continue
+		}
 		t.Run(tr.name, func(t *testing.T) {
 			r := newRepo(t)
 			opt := tr.options(t, r)
