@@ -72,6 +72,8 @@ func (r *repository) At(_ context.Context, commit string) (*source.Snapshot, err
 	return nil, source.ErrNoRevision
 }
 func (r *repository) Watch(context.Context, func()) error { return nil }
+func (r *repository) Held() *source.Held                  { return nil }
+func (r *repository) Local() bool                         { return true }
 
 // agent drives a loop by hand.
 type agent struct {
@@ -120,6 +122,7 @@ func (a *agent) newLoop() *reconcile.Loop {
 }
 
 func (a *agent) Fetched(time.Duration, error) {}
+func (a *agent) Rewritten()                   {}
 func (a *agent) Passed(time.Duration, error)  {}
 func (a *agent) Acted(action plan.Action, err error) {
 	a.mu.Lock()

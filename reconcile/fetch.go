@@ -2,7 +2,7 @@ package reconcile
 
 import (
 	"context"
-	"math/rand/v2"
+	"errors"
 	"sync"
 	"time"
 
@@ -18,45 +18,66 @@ type fetcher struct {
 	ask    chan struct{} // asks at once
 	wanted chan struct{} // asks for the pins alone
 	news   chan struct{} // receives after each fetch, and when pins were read
+	pace   *pacer        // for the goroutine that fetches
 
 	mu       sync.Mutex
 	snapshot *source.Snapshot
 	allowed  int // by the snapshots since the last that was taken
 	state    status.Source
-	begun    int // fetches; state counts those that have ended
+	begun    int       // fetches; state counts those that have ended
+	counted  time.Time // when the rewritten branch that was counted last was first held
 }
 
 func newFetcher(o Options) *fetcher {
 	return &fetcher{
 		opts: o, pins: NewPins(o.Source.At), ask: make(chan struct{}, 1), wanted: make(chan struct{}, 1), news: make(chan struct{}, 1),
+		pace:  newPacer(o.Interval, !o.Source.Local()),
 		state: status.Source{URL: o.URL, Branch: o.Branch},
 	}
 }
 
 // run fetches at each interval, and when it is asked to, until the context ends.
 func (f *fetcher) run(ctx context.Context) {
+	if s, _ := f.latest(); s != nil {
+		f.pins.read(ctx)
+		poke(f.news)
+		if !f.rest(ctx, f.pace.first()) {
+			return
+		}
+	}
 	for {
 		f.fetch(ctx)
 		f.pins.read(ctx)
 		poke(f.news)
-		if !f.rest(ctx) {
+		if !f.rest(ctx, f.pace.next(time.Now())) {
 			return
 		}
 	}
 }
 
-// rest waits until it is time to fetch, and reads pins meanwhile. It says false when the context ends.
-func (f *fetcher) rest(ctx context.Context) bool {
-	timer := time.NewTimer(f.opts.Interval + rand.N(f.opts.Interval/10+1))
+// rest waits until it is time to fetch, or until somebody asks for it and it may be done, and reads pins meanwhile. It
+// says false when the context ends.
+func (f *fetcher) rest(ctx context.Context, wait time.Duration) bool {
+	due := time.Now().Add(wait)
+	timer := time.NewTimer(wait)
 	defer timer.Stop()
+	waiting := false // somebody
 	for {
 		select {
 		case <-ctx.Done():
 			return false
 		case <-timer.C:
+			if waiting {
+				f.pace.spend(time.Now())
+			}
 			return true
 		case <-f.ask:
-			return true
+			waiting = true
+			off := f.pace.triggered(time.Now())
+			if off == 0 {
+				return true
+			}
+			timer.Reset(min(off, max(0, time.Until(due))))
 		case <-f.wanted:
 			f.pins.read(ctx)
 			poke(f.news)
@@ -66,10 +87,23 @@ func (f *fetcher) rest(ctx context.Context) bool {
 
 // load takes the revision that was in force when the agent last ran.
 func (f *fetcher) load(ctx context.Context) {
-	if s, err := f.opts.Source.Load(ctx); err == nil {
-		f.mu.Lock()
+	s, err := f.opts.Source.Load(ctx)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if err == nil {
 		f.snapshot = s
-		f.mu.Unlock()
+	}
+	f.showHeld()
+	if h := f.opts.Source.Held(); h != nil {
+		f.counted = h.Since // by the agent that ran before
+	}
+}
+
+// showHeld takes over what the source holds. The lock is held.
+func (f *fetcher) showHeld() {
+	f.state.Held = nil
+	if h := f.opts.Source.Held(); h != nil {
+		f.state.Held = &status.Held{Commit: h.Commit, Reason: (&source.HeldError{Held: *h}).Error(), Since: h.Since}
 	}
 }
 
@@ -82,9 +116,25 @@ func (f *fetcher) fetch(ctx context.Context) {
 	if ctx.Err() != nil {
 		return
 	}
+	var held *source.HeldError
+	if errors.As(err, &held) {
+		// The repository is in order; what is in force stays.
+		if !held.Since.Equal(f.counted) {
+			f.counted = held.Since
+			f.opts.Metrics.Rewritten()
+			f.opts.Logger.Error("the branch was rewritten and is held", "commit", held.Commit, "inForce", held.InForce)
+		}
+		s, err = f.opts.Source.Load(ctx)
+		if ctx.Err() != nil {
+			return
+		}
+	}
+	f.pace.answered(time.Now(), err)
 	f.opts.Metrics.Fetched(time.Since(begun), err)
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	wasHeld := f.state.Held != nil
+	f.showHeld()
 	f.state.Fetches++
 	if err != nil {
 		f.state.Failures++
@@ -99,6 +149,9 @@ func (f *fetcher) fetch(ctx context.Context) {
 	}
 	if f.snapshot != s {
 		f.allowed = max(f.allowed, s.Allowed)
+		if s.Forced && held == nil && !wasHeld {
+			f.opts.Metrics.Rewritten()
+		}
 	}
 	f.state.Error, f.state.Success = "", time.Now()
 	f.snapshot = s

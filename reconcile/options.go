@@ -22,6 +22,10 @@ type Source interface {
 	At(ctx context.Context, commit string) (*source.Snapshot, error)
 	// Watch calls changed when the branch of a local repository moves, until the context ends.
 	Watch(ctx context.Context, changed func()) error
+	// Held is the rewritten branch that Fetch does not follow, or nil.
+	Held() *source.Held
+	// Local says that the repository is on this machine's disk: to ask it costs nobody else anything.
+	Local() bool
 }
 
 // Runner is libvirt.
@@ -87,6 +91,8 @@ type Options struct {
 // Metrics count what the loop does.
 type Metrics interface {
 	Fetched(took time.Duration, err error)
+	// Rewritten counts that the branch's history was rewritten, whether that is followed or held.
+	Rewritten()
 	Passed(took time.Duration, err error)
 	Acted(action plan.Action, err error)
 }

@@ -19,29 +19,80 @@ func benchRepo(b *testing.B) *repo {
 	return r
 }
 
-// BenchmarkUnchanged polls, and lets the git command ask the same, in turns.
-func BenchmarkUnchanged(b *testing.B) {
-	for _, kind := range []string{"local", "http"} {
-		b.Run(kind, func(b *testing.B) {
+// benchKinds are the ways to reach the repository; git takes the same way, by the URL and the command that it uses for SSH.
+var benchKinds = []struct {
+	name  string
+	reach func(b *testing.B, r *repo) (opt Options, env []string)
+}{
+	{"local", func(_ *testing.B, r *repo) (Options, []string) { return Options{URL: r.bare}, nil }},
+	{"http", func(b *testing.B, r *repo) (Options, []string) {
+		return Options{URL: serveHTTP(b, filepath.Dir(r.bare)) + "/repo.git"}, nil
+	}},
+	{"git", func(b *testing.B, r *repo) (Options, []string) {
+		return Options{URL: "git://" + startDaemon(b, filepath.Dir(r.bare)) + "/repo.git"}, nil
+	}},
+	{"ssh", func(b *testing.B, r *repo) (Options, []string) {
+		d := startSSHD(b, "AcceptEnv GIT_PROTOCOL")
+		opt := Options{URL: d.url(r.bare), Auth: d.auth()}
+		return opt, []string{"GIT_SSH_COMMAND=ssh -F none -i " + d.client + " -o UserKnownHostsFile=" + opt.Auth.SSHKnownHostsFile}
+	}},
+}
+
+// overBenchKinds runs a benchmark over each of them, on a repository with 10,000 references.
+func overBenchKinds(b *testing.B, run func(b *testing.B, r *repo, s *Source, url string)) {
+	for _, kind := range benchKinds {
+		b.Run(kind.name, func(b *testing.B) {
 			r := benchRepo(b)
-			url := r.bare
-			if kind == "http" {
-				url = serveHTTP(b, filepath.Dir(r.bare)) + "/repo.git"
+			manyRefs(b, r, 10_000)
+			opt, env := kind.reach(b, r)
+			for _, e := range env {
+				name, value, _ := strings.Cut(e, "=")
+				b.Setenv(name, value)
 			}
-			s := newSource(b, Options{URL: url})
+			s := newSource(b, opt)
 			fetch(b, s)
-			var ours, floor time.Duration
-			for b.Loop() {
-				start := time.Now()
-				fetch(b, s)
-				ours += time.Since(start)
-				start = time.Now()
-				git(b, r.dir, "ls-remote", "-q", url, "refs/heads/main")
-				floor += time.Since(start)
-			}
-			report(b, ours, floor)
+			run(b, r, s, opt.URL)
 		})
 	}
+}
+
+// BenchmarkUnchanged polls, and lets the git command ask the same, in turns.
+func BenchmarkUnchanged(b *testing.B) {
+	overBenchKinds(b, func(b *testing.B, r *repo, s *Source, url string) {
+		var ours, floor time.Duration
+		for b.Loop() {
+			start := time.Now()
+			fetch(b, s)
+			ours += time.Since(start)
+			start = time.Now()
+			git(b, r.dir, "ls-remote", "-q", url, "refs/heads/main")
+			floor += time.Since(start)
+		}
+		report(b, ours, floor)
+	})
+}
+
+// BenchmarkOneCommit takes over one new commit, and lets the git command fetch the same into a clone, in turns.
+func BenchmarkOneCommit(b *testing.B) {
+	overBenchKinds(b, func(b *testing.B, r *repo, s *Source, url string) {
+		clone := filepath.Join(b.TempDir(), "clone.git")
+		git(b, r.dir, "clone", "-q", "--bare", "--single-branch", "--no-local", url, clone)
+		var ours, floor time.Duration
+		n := 0
+		for b.Loop() {
+			n++
+			hash := r.importCommit("Change", "hosts/kvm7/vm.yaml", fmt.Sprintf("name: changed%d\n", n))
+			start := time.Now()
+			if snap := fetch(b, s); snap.Commit != hash {
+				b.Fatalf("got %s, want %s", snap.Commit, hash)
+			}
+			ours += time.Since(start)
+			start = time.Now()
+			git(b, clone, "fetch", "-q", "origin", "+main:main")
+			floor += time.Since(start)
+		}
+		report(b, ours, floor)
+	})
 }
 
 // BenchmarkPush measures, in a watched local repository, from just before the branch moves to the snapshot, beside a

@@ -49,7 +49,7 @@ func TestCompact(t *testing.T) {
 				t.Errorf("%s is left over", name)
 			}
 		}
-	})
+	}, "path", "http")
 }
 
 // TestCompactBrokenStore: what cannot be read cannot be written afresh; it is fetched again.
@@ -121,7 +121,7 @@ func TestKilled(t *testing.T) {
 			checkWhole(t, r, fetch(t, s), more)
 			s.Close()
 			entries, _ := os.ReadDir(dir)
-			if len(entries) != 2 {
+			if len(entries) != 3 { // the lock, the store, and what is in force
 				t.Errorf("left over: %v", entries)
 			}
 		})

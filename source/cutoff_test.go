@@ -2,6 +2,7 @@ package source
 
 import (
 	"context"
+	"encoding/pem"
 	"io"
 	"net"
 	"net/http/httptest"
@@ -71,7 +72,7 @@ const noLimit = 1 << 40
 // TestCutOff: the connection breaks off after every so many bytes of an answer, of the first fetch and of a later
 // one. There is an error, the last snapshot stays, and the next fetch is whole.
 func TestCutOff(t *testing.T) {
-	for _, kind := range []string{"http", "http version 0", "ssh"} {
+	for _, kind := range []string{"http", "http version 0", "https through a proxy", "ssh", "ssh version 0", "git"} {
 		t.Run(kind, func(t *testing.T) {
 			r := newRepo(t)
 			r.importCommit("Some", "data.bin", noise(3000))
@@ -80,8 +81,27 @@ func TestCutOff(t *testing.T) {
 			var opt Options
 			step := int64(193)
 			switch kind {
-			case "ssh":
-				d := startSSHD(t)
+			case "git":
+				cut = newCutter(t, startDaemon(t, filepath.Dir(r.bare)))
+				opt = Options{URL: "git://" + cut.address() + "/repo.git"}
+			case "https through a proxy":
+				server := httptest.NewTLSServer(gitHTTP(t, filepath.Dir(r.bare)))
+				t.Cleanup(server.Close)
+				front := httptest.NewServer(&proxy{to: server.Listener.Addr().String()})
+				t.Cleanup(front.Close)
+				cut = newCutter(t, front.Listener.Addr().String())
+				ca := filepath.Join(t.TempDir(), "ca.pem")
+				if err := os.WriteFile(ca, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}), 0o600); err != nil {
+					t.Fatal(err)
+				}
+				opt = Options{URL: "https://example.com/repo.git", Auth: Auth{Proxy: "http://" + cut.address(), CAFile: ca}}
+				step = 997
+			case "ssh", "ssh version 0":
+				var lines []string
+				if kind == "ssh" {
+					lines = []string{"AcceptEnv GIT_PROTOCOL"}
+				}
+				d := startSSHD(t, lines...)
 				cut = newCutter(t, d.address())
 				auth := d.auth()
 				auth.SSHKnownHostsFile = d.knownHostsFor(cut.address(), d.host)

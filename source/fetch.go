@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
-	"strings"
 	"time"
 
 	"github.com/go-git/go-git/v5/plumbing"
@@ -15,6 +14,7 @@ import (
 func (s *Source) load(ctx context.Context) (*Snapshot, error) {
 	st, rec, err := openStore(s.path(storeDir))
 	if err != nil {
+		s.rec = s.recallRecord()
 		return nil, err
 	}
 	if rec.URL != s.at.String() || rec.Branch != s.opt.Branch {
@@ -64,16 +64,26 @@ func (s *Source) fetch(ctx context.Context) (*Snapshot, error) {
 func (s *Source) update(ctx context.Context) (*Snapshot, error) {
 	last := s.last.Load()
 	known := plumbing.NewHash(last.Commit)
-	head, err := s.remote.fetch(ctx, func(h plumbing.Hash) bool { return h == known || s.held.holds(h) }, s.store, s.heads())
+	var refused error
+	skip := func(h plumbing.Hash) bool {
+		if h != known {
+			refused = s.refused(ctx, h)
+		}
+		return h == known || refused != nil
+	}
+	head, err := s.remote.fetch(ctx, skip, s.store, s.heads())
 	if err != nil {
 		return nil, err
 	}
-	if head == known {
+	if head == known || refused != nil {
+		if head == known {
+			s.release()
+		}
 		s.compact(ctx, s.opt.CompactAfter)
+		if refused != nil {
+			return nil, refused
+		}
 		return last, nil
-	}
-	if s.held.holds(head) {
-		return nil, s.held.err
 	}
 	snap, err := s.revision(ctx, s.store, head, known, last.root)
 	switch {
@@ -81,6 +91,9 @@ func (s *Source) update(ctx context.Context) (*Snapshot, error) {
 		return nil, inStore(err) // or the remote's: a store that is fetched afresh will tell
 	case err != nil:
 		s.held.hold(ctx, head, err)
+		return nil, err
+	}
+	if err := s.follows(ctx, s.store, snap); err != nil {
 		return nil, err
 	}
 	rec := s.next(snap)
@@ -135,6 +148,8 @@ func (s *Source) accepted(snap *Snapshot, rec record) {
 	s.held = held{}
 	s.broken.Store(false)
 	s.last.Store(snap)
+	s.noteRecord(rec)
+	s.release()
 }
 
 // next is the record that makes the snapshot the accepted one.
@@ -163,7 +178,7 @@ func (s *Source) atCommit(ctx context.Context, name string) (*Snapshot, error) {
 			return nil, err
 		}
 	}
-	hash, err := s.store.resolve(strings.ToLower(name))
+	hash, err := s.named(name)
 	if err != nil {
 		return nil, err
 	}

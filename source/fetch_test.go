@@ -206,7 +206,7 @@ func TestManyObjects(t *testing.T) {
 		hash = r.importCommit("Change", files[:600]...)
 		checkWhole(t, r, fetch(t, s), hash)
 		git(t, s.path(storeDir), "fsck", "--strict")
-	})
+	}, "path", "http", "git")
 }
 
 func TestOtherRepository(t *testing.T) {

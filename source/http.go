@@ -3,15 +3,10 @@ package source
 import (
 	"bytes"
 	"context"
-	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
-	"net/url"
-	"os"
 	"strings"
 	"time"
 
@@ -28,59 +23,17 @@ const maxAdvertised = 128 << 20
 // httpRemote speaks the smart HTTP protocol, gitprotocol-http(5): one ls-refs request a poll, once the server was
 // found to speak version 2.
 type httpRemote struct {
-	at     location
-	ref    plumbing.ReferenceName
-	auth   Auth
-	client *http.Client
-	poll   time.Duration
+	*httpClient
+	ref  plumbing.ReferenceName
+	poll time.Duration
 
 	base string // where the server told us to go; at, unless it redirected
 	v2   bool
 }
 
 func newHTTPRemote(at location, ref plumbing.ReferenceName, auth Auth) (*httpRemote, error) {
-	if auth.TokenFile != "" && at.scheme == "http" && !at.loopback() {
-		return nil, fmt.Errorf("the token would travel unencrypted to %s: use https, or leave the token file out", at)
-	}
-	r := &httpRemote{at: at, ref: ref, auth: auth, poll: pollTimeout}
-	transport := &http.Transport{
-		Proxy:                 http.ProxyFromEnvironment,
-		DialContext:           (&net.Dialer{Timeout: 15 * time.Second}).DialContext,
-		TLSHandshakeTimeout:   15 * time.Second,
-		IdleConnTimeout:       2 * time.Minute,
-		ForceAttemptHTTP2:     true,
-		MaxIdleConnsPerHost:   1,
-		ExpectContinueTimeout: time.Second,
-	}
-	if auth.CAFile != "" {
-		pem, err := os.ReadFile(auth.CAFile)
-		if err != nil {
-			return nil, fmt.Errorf("cannot read the CA file: %w", err)
-		}
-		pool, err := x509.SystemCertPool()
-		if err != nil {
-			pool = x509.NewCertPool()
-		}
-		if !pool.AppendCertsFromPEM(pem) {
-			return nil, fmt.Errorf("cannot use CA file %s: it holds no PEM certificate", auth.CAFile)
-		}
-		transport.TLSClientConfig = &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}
-	}
-	r.client = &http.Client{Transport: transport, CheckRedirect: r.checkRedirect}
-	return r, nil
-}
-
-func (r *httpRemote) close() { r.client.CloseIdleConnections() }
-
-// checkRedirect follows the first request to another path of the same server, and from http to https. Elsewhere the
-// repository is another one, until its URL says so.
-func (r *httpRemote) checkRedirect(req *http.Request, via []*http.Request) error {
-	from, to := via[0].URL, req.URL
-	upgrade := from.Scheme == "http" && to.Scheme == "https" && from.Hostname() == to.Hostname()
-	if via[0].Method != http.MethodGet || len(via) > 5 || !upgrade && (from.Scheme != to.Scheme || from.Host != to.Host) {
-		return fmt.Errorf("the server redirects to %s: set the repository's URL to that, if you trust it", to.Redacted())
-	}
-	return nil
+	client, err := newHTTPClient(at, auth)
+	return &httpRemote{httpClient: client, ref: ref, poll: pollTimeout}, err
 }
 
 func (r *httpRemote) fetch(ctx context.Context, skip func(plumbing.Hash) bool, into *store, heads []plumbing.Hash) (plumbing.Hash, error) {
@@ -132,8 +85,12 @@ func (r *httpRemote) head(ctx context.Context) (head plumbing.Hash, caps *capabi
 	}
 	defer answer.Close()
 	head, err = readLsRefs(answer, r.ref)
+	drain(answer)
 	return head, nil, err
 }
+
+// drain reads to the end of an answer that has been understood: only then the connection serves for the next request.
+func drain(r io.Reader) { io.CopyN(io.Discard, r, 4096) }
 
 // discover finds out which protocol the server speaks. A server of version 0 answers with its references.
 func (r *httpRemote) discover(ctx context.Context) (plumbing.Hash, *capability.List, error) {
@@ -143,6 +100,7 @@ func (r *httpRemote) discover(ctx context.Context) (plumbing.Hash, *capability.L
 	if err != nil {
 		return plumbing.ZeroHash, nil, err
 	}
+	req.Header.Set("Git-Protocol", "version=2")
 	res, err := r.do(req)
 	if err != nil {
 		return plumbing.ZeroHash, nil, err
@@ -154,18 +112,19 @@ func (r *httpRemote) discover(ctx context.Context) (plumbing.Hash, *capability.L
 	if t := res.Header.Get("Content-Type"); t != "application/x-git-upload-pack-advertisement" {
 		return plumbing.ZeroHash, nil, fmt.Errorf("%s is no git repository over smart HTTP: it answers with %q", r.at, t)
 	}
-	data, err := io.ReadAll(io.LimitReader(res.Body, maxAdvertised))
+	version, rest, err := readGreeting(io.LimitReader(res.Body, maxAdvertised))
 	if err != nil {
 		return plumbing.ZeroHash, nil, err
 	}
-	if bytes.Contains(data[:min(len(data), 64)], []byte("version 2\n")) {
-		if bytes.Contains(data, []byte("object-format=sha256")) {
-			return plumbing.ZeroHash, nil, errSHA256
-		}
-		r.v2 = true
-		return plumbing.ZeroHash, nil, nil
+	defer drain(rest)
+	if version != 2 {
+		return readAdvertised(rest, r.ref)
 	}
-	return readAdvertised(bytes.NewReader(data), r.ref)
+	if err := readCapabilities(rest); err != nil {
+		return plumbing.ZeroHash, nil, err
+	}
+	r.v2 = true
+	return plumbing.ZeroHash, nil, nil
 }
 
 func (r *httpRemote) post(ctx context.Context, body []byte) (io.ReadCloser, error) {
@@ -175,63 +134,12 @@ func (r *httpRemote) post(ctx context.Context, body []byte) (io.ReadCloser, erro
 	}
 	req.Header.Set("Content-Type", "application/x-git-upload-pack-request")
 	req.Header.Set("Accept", "application/x-git-upload-pack-result")
+	if r.v2 {
+		req.Header.Set("Git-Protocol", "version=2")
+	}
 	res, err := r.do(req)
 	if err != nil {
 		return nil, err
 	}
 	return res.Body, nil
-}
-
-func (r *httpRemote) do(req *http.Request) (*http.Response, error) {
-	if err := r.authenticate(req); err != nil {
-		return nil, err
-	}
-	req.Header.Set("User-Agent", capability.DefaultAgent())
-	if req.Method == http.MethodGet || r.v2 {
-		req.Header.Set("Git-Protocol", "version=2")
-	}
-	res, err := r.client.Do(req)
-	if err != nil {
-		var u *url.Error // repeats the URL
-		if errors.As(err, &u) {
-			err = u.Err
-		}
-		return nil, err
-	}
-	if res.StatusCode == http.StatusOK {
-		return res, nil
-	}
-	res.Body.Close()
-	switch res.StatusCode {
-	case http.StatusUnauthorized, http.StatusForbidden:
-		return nil, fmt.Errorf("the server refuses access (%s): check the token file", res.Status)
-	case http.StatusNotFound:
-		return nil, fmt.Errorf("the server knows no such repository (%s), or hides it: check the URL and the token file", res.Status)
-	}
-	return nil, fmt.Errorf("the server answers %s", res.Status)
-}
-
-// authenticate sets basic authentication, which is how git hosts take tokens: as the password of a user.
-func (r *httpRemote) authenticate(req *http.Request) error {
-	user, pass := r.at.user, r.at.pass
-	if r.auth.TokenFile != "" {
-		data, err := os.ReadFile(r.auth.TokenFile)
-		if err != nil {
-			return fmt.Errorf("cannot read the token file: %w", err)
-		}
-		pass = strings.TrimSpace(string(data))
-		if pass == "" || strings.ContainsAny(pass, "\r\n") {
-			return fmt.Errorf("cannot use token file %s: write one line, the token or user:password", r.auth.TokenFile)
-		}
-		if u, p, ok := strings.Cut(pass, ":"); ok {
-			user, pass = u, p
-		}
-		if user == "" {
-			user = "git" // hosts that take a token alone take any user
-		}
-	}
-	if user != "" || pass != "" {
-		req.SetBasicAuth(user, pass)
-	}
-	return nil
 }

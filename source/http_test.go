@@ -2,7 +2,6 @@ package source
 
 import (
 	"context"
-	"encoding/pem"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -11,47 +10,6 @@ import (
 	"sync/atomic"
 	"testing"
 )
-
-// TestHTTPPoll: an unchanged branch costs one request for one reference, however many there are.
-func TestHTTPPoll(t *testing.T) {
-	r := newRepo(t)
-	var in strings.Builder
-	for _, name := range numbered("refs/heads/other%d", 300) {
-		in.WriteString("create " + name + " " + r.head() + "\n")
-	}
-	cmd := gitCommand(context.Background(), r.bare, "update-ref", "--stdin")
-	cmd.Stdin = strings.NewReader(in.String())
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
-	backend := gitHTTP(t, filepath.Dir(r.bare))
-	var requests, bytes atomic.Int64
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
-		requests.Add(1)
-		backend.ServeHTTP(counted{w, &bytes}, req)
-	}))
-	t.Cleanup(server.Close)
-	s := newSource(t, Options{URL: server.URL + "/repo.git"})
-	last := fetch(t, s)
-	requests.Store(0)
-	bytes.Store(0)
-	if fetch(t, s) != last {
-		t.Error("another snapshot though nothing changed")
-	}
-	if requests.Load() != 1 || bytes.Load() > 100 {
-		t.Errorf("a poll took %d requests and %d bytes, want 1 and at most 100", requests.Load(), bytes.Load())
-	}
-}
-
-type counted struct {
-	http.ResponseWriter
-	n *atomic.Int64
-}
-
-func (c counted) Write(p []byte) (int, error) {
-	c.n.Add(int64(len(p)))
-	return c.ResponseWriter.Write(p)
-}
 
 func TestHTTPAuth(t *testing.T) {
 	r := newRepo(t)
@@ -122,32 +80,11 @@ func TestHTTPAuth(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), "unencrypted") {
 			t.Errorf("a token over plain HTTP: %v", err)
 		}
-	})
-}
-
-func TestHTTPS(t *testing.T) {
-	r := newRepo(t)
-	server := httptest.NewUnstartedServer(gitHTTP(t, filepath.Dir(r.bare)))
-	server.Config.ErrorLog = nil
-	server.StartTLS()
-	t.Cleanup(server.Close)
-	dir := t.TempDir()
-	ca := filepath.Join(dir, "ca.pem")
-	os.WriteFile(ca, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}), 0o600)
-
-	s := newSource(t, Options{URL: server.URL + "/repo.git", Auth: Auth{CAFile: ca}})
-	checkWhole(t, r, fetch(t, s), r.head())
-	s = newSource(t, Options{URL: server.URL + "/repo.git"})
-	if _, err := s.Fetch(context.Background()); err == nil || !strings.Contains(err.Error(), "certificate") {
-		t.Errorf("a certificate that nobody vouches for: %v", err)
-	}
-	os.WriteFile(filepath.Join(dir, "none"), []byte("none"), 0o600)
-	for _, file := range []string{"none", "missing"} {
-		_, err := New(Options{URL: server.URL, Dir: dir, Auth: Auth{CAFile: filepath.Join(dir, file)}})
-		if err == nil {
-			t.Errorf("CA file %s was taken", file)
+		_, err = New(Options{URL: "http://me:hush-hush@git.example.org/x.git", Dir: t.TempDir()})
+		if err == nil || !strings.Contains(err.Error(), "unencrypted") || strings.Contains(err.Error(), "hush") {
+			t.Errorf("a password over plain HTTP: %v", err)
 		}
-	}
+	})
 }
 
 func TestHTTPRedirect(t *testing.T) {
@@ -226,17 +163,27 @@ func TestRemoteRefused(t *testing.T) {
 	git(t, sha, "commit", "-q", "--allow-empty", "-m", "First")
 	git(t, sha, "push", "-q", filepath.Join(root, "sha256.git"), "HEAD:main")
 	git(t, root, "init", "-q", "--bare", "-b", "main", filepath.Join(root, "empty.git"))
+	// A partial clone whose origin cannot be reached any more lacks the files.
+	git(t, r.bare, "config", "uploadpack.allowFilter", "true")
+	partial := filepath.Join(root, "partial.git")
+	git(t, root, "clone", "-q", "--bare", "--filter=blob:none", "file://"+r.bare, partial)
+	git(t, partial, "config", "remote.origin.url", filepath.Join(root, "nowhere"))
 
 	v2 := serveHTTP(t, root)
 	v0 := httptest.NewServer(withoutVersion2(gitHTTP(t, root)))
 	t.Cleanup(v0.Close)
 	d := startSSHD(t)
-	for _, base := range []string{v2, v0.URL, d.url(root), root} {
-		for name, want := range map[string]string{"shallow": "shallow clone", "sha256": "SHA-256", "empty": ErrBranchGone.Error()} {
+	d2 := startSSHD(t, "AcceptEnv GIT_PROTOCOL")
+	for _, base := range []string{v2, v0.URL, d.url(root), d2.url(root), "git://" + startDaemon(t, root), root} {
+		for name, want := range map[string]string{"shallow": "shallow clone", "sha256": "SHA-256", "empty": ErrBranchGone.Error(), "partial": ""} {
 			if base == root && name == "shallow" {
 				continue // read as far as it goes
 			}
-			s := newSource(t, Options{URL: base + "/" + name + ".git", Auth: d.auth()})
+			auth := d.auth()
+			if strings.HasPrefix(base, d2.url("")) {
+				auth = d2.auth()
+			}
+			s := newSource(t, Options{URL: base + "/" + name + ".git", Auth: auth})
 			if _, err := s.Fetch(context.Background()); err == nil || !strings.Contains(err.Error(), want) {
 				t.Errorf("%s/%s: %v, want %q", base, name, err, want)
 			}

@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 )
 
@@ -46,4 +47,24 @@ func withoutVersion2(h http.Handler) http.Handler {
 		req.Header.Del("Git-Protocol")
 		h.ServeHTTP(w, req)
 	})
+}
+
+// withVersion1 makes a server of one that answers with version 1 of the protocol, whatever it is asked for.
+func withVersion1(h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		req.Header.Set("Git-Protocol", "version=1")
+		h.ServeHTTP(w, req)
+	})
+}
+
+// countRequests serves a handler and counts.
+func countRequests(t testing.TB, h http.Handler) (url string, requests *atomic.Int64) {
+	t.Helper()
+	requests = new(atomic.Int64)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		requests.Add(1)
+		h.ServeHTTP(w, req)
+	}))
+	t.Cleanup(server.Close)
+	return server.URL, requests
 }

@@ -33,6 +33,7 @@ func TestHungServer(t *testing.T) {
 			auth.SSHKnownHostsFile = d.knownHostsFor(a, d.host)
 			return Options{URL: "ssh://" + d.user + "@" + a + r.bare, Auth: auth}
 		}},
+		{"git", startDaemon(t, filepath.Dir(r.bare)), func(a string) Options { return Options{URL: "git://" + a + "/repo.git"} }},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			for _, after := range []int64{0, 30, 700, 20_000} {
@@ -61,7 +62,7 @@ func TestHungServer(t *testing.T) {
 					switch r := quick.remote.(type) {
 					case *httpRemote:
 						r.poll = 100 * time.Millisecond
-					case *sshRemote:
+					case *streamRemote:
 						r.poll = 100 * time.Millisecond
 					}
 					if _, err := quick.Fetch(context.Background()); err == nil || !strings.Contains(err.Error(), "no answer within 100ms") {
@@ -145,5 +146,5 @@ func TestCancelled(t *testing.T) {
 		if s.broken.Load() {
 			t.Error("the store is thought to be broken")
 		}
-	})
+	}, "path", "http", "ssh")
 }

@@ -10,12 +10,18 @@ import (
 
 // location is a parsed repository URL.
 type location struct {
-	scheme string // file, http, https or ssh
+	scheme string // file, http, https, ssh or git
 	user   string
 	pass   string
 	host   string // without port and without brackets
 	port   string // empty: the scheme's own
 	path   string
+}
+
+// HasPassword reports whether a repository's URL holds a password, and says no where it cannot be parsed.
+func HasPassword(repository string) bool {
+	l, err := parseLocation(repository)
+	return err == nil && l.pass != ""
 }
 
 // parseLocation reads the forms that git-fetch(1), GIT URLS, lists for these transports.
@@ -54,14 +60,14 @@ func parseURL(s string) (location, error) {
 		}
 		l.path = filepath.Clean(l.path)
 		return l, nil
-	case "http", "https":
+	case "http", "https", "git":
 	case "ssh":
 		// As in git, /~user is the home of a user.
 		if strings.HasPrefix(l.path, "/~") {
 			l.path = l.path[1:]
 		}
 	default:
-		return location{}, fmt.Errorf("repository %s has scheme %q: use a path, file://, http://, https://, ssh:// or host:path", u.Redacted(), l.scheme)
+		return location{}, fmt.Errorf("repository %s has scheme %q: use a path, file://, https://, ssh://, host:path, http:// or git://", u.Redacted(), l.scheme)
 	}
 	if l.host == "" || strings.HasPrefix(l.host, "-") || strings.Trim(l.path, "/") == "" {
 		return location{}, fmt.Errorf("repository %s has no host or no path: write %s://host/path", u.Redacted(), l.scheme)
@@ -101,15 +107,6 @@ func parseSCP(s string) (location, bool) {
 
 // local reports whether the repository is on this machine's disk.
 func (l location) local() bool { return l.scheme == "file" }
-
-// address is what an SSH connection is made to.
-func (l location) address() string {
-	port := l.port
-	if port == "" {
-		port = "22"
-	}
-	return net.JoinHostPort(l.host, port)
-}
 
 // String is the location without its secrets.
 func (l location) String() string {

@@ -30,6 +30,7 @@ func TestParseLocation(t *testing.T) {
 		{"example.org:/abs/x.git", location{scheme: "ssh", host: "example.org", path: "/abs/x.git"}},
 		{"git@[::1]:x", location{scheme: "ssh", user: "git", host: "::1", path: "x"}},
 		{"[example.org:2222]:x", location{scheme: "ssh", host: "example.org", port: "2222", path: "x"}},
+		{"git://example.org:9419/x.git", location{scheme: "git", host: "example.org", port: "9419", path: "/x.git"}},
 		{"host:a@b", location{scheme: "ssh", host: "host", path: "a@b"}},
 	} {
 		got, err := parseLocation(tt.in)
@@ -38,7 +39,8 @@ func TestParseLocation(t *testing.T) {
 		}
 	}
 	for in, want := range map[string]string{
-		"git://example.org/x":                 `scheme "git"`,
+		"svn://example.org/x":                 `scheme "svn"`,
+		"git://example.org":                   "no host or no path",
 		"ftp://me:secret@example.org/x":       `scheme "ftp"`,
 		"file://server/x":                     "names a host",
 		"https://example.org":                 "no host or no path",

@@ -24,8 +24,9 @@ const (
 
 // Options say which branch of which repository is followed, and how.
 type Options struct {
-	// URL is a local path, file:///path, http(s)://host/path, ssh://[user@]host[:port]/path or [user@]host:path.
-	// The SSH user is git when the URL names none.
+	// URL is a local path, file:///path, http(s)://host/path, ssh://[user@]host[:port]/path, [user@]host:path or
+	// git://host[:port]/path. The SSH user is git when the URL names none. With git:// and http:// nobody knows who
+	// answers: they are for networks where that is known otherwise.
 	URL string
 	// Branch is followed; DefaultBranch when empty.
 	Branch string
@@ -33,6 +34,8 @@ type Options struct {
 	Path string
 	// Dir belongs to the source alone: it holds the store and is made when missing.
 	Dir string
+	// ForcedPush says what becomes of a branch whose history was rewritten; Follow when empty.
+	ForcedPush ForcedPush
 	// Auth is what the remote is shown, and what it is recognised by.
 	Auth Auth
 	// Logger hears what needed mending. Nothing is logged when nil.
@@ -48,11 +51,13 @@ type Options struct {
 // Auth names the files that authenticate us to the remote and the remote to us. They are read at every use, so that
 // they can be replaced while the agent runs.
 type Auth struct {
-	// SSHKeyFile holds a private key without a passphrase. Without it, and beside it, the keys of the agent at
-	// SSHAgentSocket are used.
+	// SSHKeyFile holds a private key. Without it, and beside it, the keys of the agent at SSHAgentSocket are used.
 	SSHKeyFile string
-	// SSHKnownHostsFile pins the hosts' keys (sshd(8), SSH_KNOWN_HOSTS FILE FORMAT); one host may have several.
-	// It is required for SSH: an unknown key is never trusted.
+	// SSHKeyPassphraseFile holds the passphrase of SSHKeyFile, if that has one.
+	SSHKeyPassphraseFile string
+	// SSHKnownHostsFile pins the hosts' keys (sshd(8), SSH_KNOWN_HOSTS FILE FORMAT); one host may have several, and
+	// its name may be hashed; @cert-authority and @revoked count. It is required for SSH: an unknown key is never
+	// trusted.
 	SSHKnownHostsFile string
 	// SSHAgentSocket is the path of ssh-agent's socket; the value of SSH_AUTH_SOCK when empty.
 	SSHAgentSocket string
@@ -60,6 +65,11 @@ type Auth struct {
 	TokenFile string
 	// CAFile holds PEM certificates that are trusted for HTTPS beside the system's.
 	CAFile string
+	// Proxy is the URL of a proxy for HTTP and HTTPS: http://, https:// or socks5://host:port. When empty the
+	// environment says which (HTTPS_PROXY, HTTP_PROXY, NO_PROXY), and this machine's own servers need none.
+	Proxy string
+	// ProxyAuthFile holds user:password for the proxy.
+	ProxyAuthFile string
 }
 
 func (o Options) withDefaults() (Options, error) {
@@ -83,6 +93,12 @@ func (o Options) withDefaults() (Options, error) {
 	}
 	if o.Path, err = cleanPath(o.Path); err != nil {
 		return o, err
+	}
+	if o.ForcedPush == "" {
+		o.ForcedPush = Follow
+	}
+	if o.ForcedPush != Follow && o.ForcedPush != Hold {
+		return o, fmt.Errorf("forcedPush %q: say %s or %s", o.ForcedPush, Follow, Hold)
 	}
 	if o.Timeout == 0 {
 		o.Timeout = DefaultTimeout

@@ -29,8 +29,47 @@ var (
 	errSHA256        = errors.New("the repository uses SHA-256 object names, which are not supported: use a SHA-1 repository")
 )
 
-// version 2 of the protocol: gitprotocol-v2(5). Only it lets a client ask for one reference; it is used over HTTP,
-// where polls are many and servers speak it.
+// readGreeting reads how a server begins, and returns the version that it speaks, 0 for 1 too, and what is to be read
+// next: for version 2 its capabilities, otherwise its references. Version 1 is version 0 that says so first.
+func readGreeting(r io.Reader) (int, io.Reader, error) {
+	s := pktline.NewScanner(r)
+	service := false
+	for s.Scan() {
+		line := s.Bytes()
+		switch text := strings.TrimSuffix(string(line), "\n"); {
+		case strings.HasPrefix(text, "# service="): // over HTTP
+			service = true
+		case text == "" && service: // the end of that
+			service = false
+		case text == "version 2":
+			return 2, r, nil
+		case text == "version 1":
+			return 0, r, nil
+		case text == "":
+			return 0, io.MultiReader(bytes.NewReader(pktline.FlushPkt), r), nil
+		default:
+			first := fmt.Sprintf("%04x%s", len(line)+4, line)
+			return 0, io.MultiReader(strings.NewReader(first), r), nil
+		}
+	}
+	return 0, nil, brokenOff(s.Err())
+}
+
+// version 2 of the protocol: gitprotocol-v2(5). Only it lets a client ask for one reference.
+
+// readCapabilities reads what a server of version 2 can, and refuses what we cannot.
+func readCapabilities(r io.Reader) error {
+	s := pktline.NewScanner(r)
+	for s.Scan() {
+		switch line := strings.TrimSuffix(string(s.Bytes()), "\n"); {
+		case line == "":
+			return nil
+		case strings.HasPrefix(line, "object-format=") && line != "object-format=sha1":
+			return errSHA256
+		}
+	}
+	return brokenOff(s.Err())
+}
 
 const delimiter = "0001"
 

@@ -52,6 +52,7 @@ func (s *Source) claim() error {
 	}
 	os.RemoveAll(s.path(goneDir))
 	os.RemoveAll(s.path(freshDir))
+	s.recallHeld()
 	return nil
 }
 
@@ -62,11 +63,12 @@ func (s *Source) clone(ctx context.Context) (*Snapshot, error) {
 		return nil, err
 	}
 	defer s.discard(fresh)
-	head, err := s.remote.fetch(ctx, s.held.holds, fresh, nil)
+	faulty := func(h plumbing.Hash) bool { return s.held.holds(h) && !s.isAccepted(ctx, nil, h) }
+	head, err := s.remote.fetch(ctx, faulty, fresh, nil)
 	if err != nil {
 		return nil, err
 	}
-	if s.held.holds(head) {
+	if faulty(head) {
 		return nil, s.held.err
 	}
 	s.carryOver(ctx, fresh)
@@ -78,6 +80,10 @@ func (s *Source) clone(ctx context.Context) (*Snapshot, error) {
 	if err != nil {
 		s.held.hold(ctx, head, err)
 		return nil, err
+	}
+	if err := s.follows(ctx, fresh, snap); err != nil {
+		s.held.hold(ctx, head, err) // not everything again at every poll
+		return nil, errors.Join(err, s.mend(ctx, fresh))
 	}
 	rec := s.next(snap)
 	rec.Kept = slices.DeleteFunc(slices.Clone(rec.Kept), func(h string) bool { return !fresh.has(plumbing.NewHash(h)) })
@@ -91,21 +97,40 @@ func (s *Source) clone(ctx context.Context) (*Snapshot, error) {
 	return snap, nil
 }
 
+// mend makes a fresh store the one in use for the revision that stays in force, if it holds that one.
+func (s *Source) mend(ctx context.Context, fresh *store) error {
+	snap, err := s.revision(ctx, fresh, plumbing.NewHash(s.rec.Commit), plumbing.NewHash(s.rec.Previous), nil)
+	if err != nil {
+		return fmt.Errorf("the revision in force cannot be restored: %w", err)
+	}
+	if err := s.exchange(fresh, s.rec); err != nil {
+		return err
+	}
+	s.broken.Store(false)
+	s.last.CompareAndSwap(nil, snap)
+	return nil
+}
+
 // carryOver copies, as far as it can be read, what the old store has and the branch no longer leads to: the last
 // snapshot must stay readable, and old revisions may be in force for single documents.
 func (s *Source) carryOver(ctx context.Context, fresh *store) {
-	if s.store == nil {
+	dir := s.path(storeDir)
+	shallow, err := readShallow(dir)
+	if err != nil || s.rec.Commit == "" {
 		return
 	}
-	shallow, err := readShallow(s.store.dir)
-	if err != nil {
-		return
+	var old *objects
+	if s.store != nil {
+		old = s.store.objects
+	} else { // it could not be opened, or its revision not be read
+		old = openObjects(dir)
+		defer old.close()
 	}
 	for _, head := range s.heads() {
 		if fresh.has(head) {
 			continue
 		}
-		if err := fresh.copyFrom(ctx, s.store.objects, shallow, head); err != nil {
+		if err := fresh.copyFrom(ctx, old, shallow, head); err != nil {
 			s.log.Warn("a former revision is lost with the broken store", "revision", head.String(), "error", err)
 		}
 	}

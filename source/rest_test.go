@@ -10,6 +10,9 @@ import (
 func TestRest(t *testing.T) {
 	overTransports(t, func(t *testing.T, r *repo, opt Options) {
 		s := newSource(t, opt)
+		fetch(t, s) // after a first fetch nothing stays open of a local repository
+		r.write("web.yaml", "second\n")
+		r.commit("Second")
 		snap := fetch(t, s)
 		kept := func(o *objects) (n int) {
 			for _, e := range snap.Entries {
@@ -37,5 +40,5 @@ func TestRest(t *testing.T) {
 			t.Fatal(err)
 		}
 		snap.Rest()
-	})
+	}, "path", "http")
 }

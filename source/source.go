@@ -22,6 +22,8 @@ type Source struct {
 
 	last   atomic.Pointer[Snapshot]
 	broken atomic.Bool // a read from the store failed
+	// rewritten is the rewritten branch that is not followed; nil: none.
+	rewritten atomic.Pointer[Held]
 
 	// turn is held by the one call that may change what is below.
 	turn   chan struct{}
@@ -52,7 +54,13 @@ func New(opt Options) (*Source, error) {
 	case at.local():
 		s.remote = &localRemote{path: at.path, ref: ref}
 	case at.scheme == "ssh":
-		s.remote, err = newSSHRemote(at, ref, opt.Auth)
+		var kind sshKind
+		kind, err = newSSHRemote(at, opt.Auth)
+		s.remote = &streamRemote{ref, pollTimeout, kind}
+	case at.scheme == "git":
+		var kind daemonKind
+		kind, err = newDaemonRemote(at)
+		s.remote = &streamRemote{ref, pollTimeout, kind}
 	default:
 		s.remote, err = newHTTPRemote(at, ref, opt.Auth)
 	}
@@ -61,6 +69,12 @@ func New(opt Options) (*Source, error) {
 	}
 	return s, nil
 }
+
+// Local says that the repository is on this machine's disk.
+func (s *Source) Local() bool { return s.at.local() }
+
+// URL is the repository without its secrets.
+func (s *Source) URL() string { return s.at.String() }
 
 // Last returns the newest snapshot that Fetch or Load returned, or nil.
 func (s *Source) Last() *Snapshot { return s.last.Load() }
@@ -85,7 +99,7 @@ func (s *Source) Load(ctx context.Context) (*Snapshot, error) {
 
 // Fetch returns the branch's newest revision, once it is complete. The same pointer as before means that nothing
 // changed, which takes one request to find out. After an error the revision that Last returns stays in force; a
-// broken store is mended by the way.
+// broken store is mended by the way. The error is a HeldError when the branch was rewritten and is not followed.
 func (s *Source) Fetch(ctx context.Context) (*Snapshot, error) {
 	ctx, done, err := s.begin(ctx)
 	if err != nil {
@@ -100,7 +114,8 @@ func (s *Source) Fetch(ctx context.Context) (*Snapshot, error) {
 }
 
 // At returns a snapshot of a commit in the store: of the branch's history, or accepted before the branch was
-// rewritten. The commit may be shortened to seven digits. Allowed is what that commit alone says.
+// rewritten. The commit may be shortened to seven digits, HEAD and the branch's name stand for the revision in force, and
+// ~N and ^ go back from there. Allowed is what that commit alone says.
 func (s *Source) At(ctx context.Context, commit string) (*Snapshot, error) {
 	ctx, done, err := s.begin(ctx)
 	if err != nil {

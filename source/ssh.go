@@ -2,7 +2,6 @@ package source
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -12,86 +11,37 @@ import (
 	"sync"
 	"time"
 
-	"github.com/go-git/go-git/v5/plumbing"
-	"github.com/go-git/go-git/v5/plumbing/format/pktline"
-	"github.com/skeema/knownhosts"
 	"golang.org/x/crypto/ssh"
 	"golang.org/x/crypto/ssh/agent"
 )
 
-// sshRemote runs git-upload-pack on the server, one connection for each poll.
-type sshRemote struct {
+// sshKind runs git-upload-pack on an SSH server. What authenticates us and the server is read at each use.
+type sshKind struct {
 	at   location
-	ref  plumbing.ReferenceName
 	auth Auth
-	poll time.Duration
 }
 
-func newSSHRemote(at location, ref plumbing.ReferenceName, auth Auth) (*sshRemote, error) {
-	if auth.SSHKnownHostsFile == "" {
-		return nil, fmt.Errorf("no known_hosts file is given for %s: SSH servers are recognised by pinned keys only; write the server's keys (ssh-keyscan, compared with what its owner publishes) to a file and name it in auth.sshKnownHostsFile", at)
+func newSSHRemote(at location, auth Auth) (sshKind, error) {
+	switch {
+	case auth.SSHKnownHostsFile == "":
+		return sshKind{}, fmt.Errorf("no known_hosts file is given for %s: SSH servers are recognised by pinned keys only; write the server's keys (ssh-keyscan, compared with what its owner publishes) to a file and name it in auth.sshKnownHostsFile", at)
+	case auth.SSHKeyFile == "" && auth.SSHAgentSocket == "":
+		return sshKind{}, fmt.Errorf("no SSH key is given for %s: name a key file in auth.sshKeyFile, or run ssh-agent (SSH_AUTH_SOCK)", at)
+	case auth.SSHKeyFile == "" && auth.SSHKeyPassphraseFile != "":
+		return sshKind{}, fmt.Errorf("a passphrase is given for %s, and no key: name the key file in auth.sshKeyFile", at)
+	case at.pass != "":
+		return sshKind{}, fmt.Errorf("the URL of %s holds a password, which SSH does not use here: name a key file in auth.sshKeyFile", at)
 	}
-	if auth.SSHKeyFile == "" && auth.SSHAgentSocket == "" {
-		return nil, fmt.Errorf("no SSH key is given for %s: name a key file in auth.sshKeyFile, or run ssh-agent (SSH_AUTH_SOCK)", at)
-	}
-	if at.pass != "" {
-		return nil, fmt.Errorf("the URL of %s holds a password, which SSH does not use here: name a key file in auth.sshKeyFile", at)
-	}
-	return &sshRemote{at, ref, auth, pollTimeout}, nil
+	return sshKind{at, auth}, nil
 }
 
-func (r *sshRemote) close() {}
-
-func (r *sshRemote) fetch(ctx context.Context, skip func(plumbing.Hash) bool, into *store, heads []plumbing.Hash) (head plumbing.Hash, err error) {
-	poll, cancel := context.WithTimeoutCause(ctx, r.poll, fmt.Errorf("no answer within %v", r.poll))
-	defer cancel()
-	conn, err := (&net.Dialer{}).DialContext(poll, "tcp", r.at.address())
-	if err != nil {
-		return head, cause(poll, err)
+// address is what an SSH connection is made to.
+func (r sshKind) address() string {
+	port := r.at.port
+	if port == "" {
+		port = "22"
 	}
-	defer conn.Close()
-	// Closing the connection is the only way to end a call that waits for the server.
-	hangUp := func() { conn.Close() }
-	defer context.AfterFunc(ctx, hangUp)()
-	inTime := context.AfterFunc(poll, hangUp)
-	defer inTime()
-
-	run, err := r.start(conn)
-	if err != nil {
-		return head, cause(poll, err)
-	}
-	defer run.close()
-	head, caps, err := readAdvertised(run.out, r.ref)
-	if err != nil {
-		return head, cause(poll, run.explain(err))
-	}
-	if !inTime() {
-		return head, context.Cause(poll)
-	}
-	if skip(head) {
-		run.in.Write(pktline.FlushPkt) // nothing wanted: the server ends in peace
-		return head, nil
-	}
-	body, err := uploadRequest(caps, head, haves(into.objects, heads...))
-	if err != nil {
-		return head, err
-	}
-	if _, err := run.in.Write(body); err != nil {
-		return head, cause(ctx, run.explain(err))
-	}
-	pack, err := readUpload(run.out)
-	if err != nil {
-		return head, cause(ctx, run.explain(err))
-	}
-	return head, cause(ctx, into.receive(ctx, pack))
-}
-
-// cause returns why the context ended instead of the error that its end brought about.
-func cause(ctx context.Context, err error) error {
-	if err != nil && ctx.Err() != nil {
-		return context.Cause(ctx)
-	}
-	return err
+	return net.JoinHostPort(r.at.host, port)
 }
 
 // uploadPack is git-upload-pack running on the server.
@@ -101,24 +51,41 @@ type uploadPack struct {
 	in      io.WriteCloser
 	out     io.Reader
 	said    limitedBuffer
-	done    []func()
+	done    func()
 }
 
-func (r *sshRemote) start(conn net.Conn) (_ *uploadPack, err error) {
-	run := &uploadPack{}
+// gitProtocol is the request for version 2. A server that does not take it from the environment (sshd_config(5), AcceptEnv) says
+// nothing and speaks version 0.
+func gitProtocol() []byte {
+	return ssh.Marshal(struct{ Name, Value string }{"GIT_PROTOCOL", "version=2"})
+}
+
+func (r sshKind) start(conn net.Conn) (_ *stream, err error) {
+	run := &uploadPack{done: func() {}}
 	defer func() {
 		if err != nil {
 			run.close()
 		}
 	}()
-	config, done, err := r.config()
-	run.done = append(run.done, done)
+	hosts, err := readHostKeys(r.auth.SSHKnownHostsFile, r.address())
 	if err != nil {
 		return nil, err
 	}
-	c, chans, reqs, err := ssh.NewClientConn(conn, r.at.address(), config)
+	signers, done, err := r.signers()
+	run.done = done
 	if err != nil {
-		return nil, r.explainHandshake(err)
+		return nil, err
+	}
+	user := r.at.user
+	if user == "" {
+		user = "git"
+	}
+	c, chans, reqs, err := ssh.NewClientConn(conn, r.address(), &ssh.ClientConfig{
+		User: user, Auth: []ssh.AuthMethod{ssh.PublicKeys(signers...)},
+		HostKeyCallback: hosts.check, HostKeyAlgorithms: hosts.algorithms(),
+	})
+	if err != nil {
+		return nil, hosts.explain(err)
 	}
 	run.client = ssh.NewClient(c, chans, reqs)
 	if run.session, err = run.client.NewSession(); err != nil {
@@ -131,10 +98,13 @@ func (r *sshRemote) start(conn net.Conn) (_ *uploadPack, err error) {
 		return nil, err
 	}
 	run.session.Stderr = &run.said
+	if _, err = run.session.SendRequest("env", false, gitProtocol()); err != nil {
+		return nil, err
+	}
 	if err = run.session.Start("git-upload-pack " + quote(r.at.path)); err != nil {
 		return nil, err
 	}
-	return run, nil
+	return &stream{in: run.in, out: run.out, explain: run.explain, close: run.close}, nil
 }
 
 func (u *uploadPack) close() {
@@ -142,9 +112,7 @@ func (u *uploadPack) close() {
 		u.client.Close()
 		u.client.Wait()
 	}
-	for _, f := range u.done {
-		f()
-	}
+	u.done()
 }
 
 // explain adds what the server wrote for people.
@@ -157,51 +125,35 @@ func (u *uploadPack) explain(err error) error {
 	return err
 }
 
-// config reads the keys, which may have been replaced since the last time.
-func (r *sshRemote) config() (*ssh.ClientConfig, func(), error) {
-	done := func() {}
-	hosts, err := knownhosts.NewDB(r.auth.SSHKnownHostsFile)
-	if err != nil {
-		return nil, done, fmt.Errorf("cannot read the known_hosts file: %w", err)
-	}
-	var methods []ssh.AuthMethod
-	var signers []ssh.Signer
+// signers are the key file's and the agent's keys, until done is called.
+func (r sshKind) signers() (signers []ssh.Signer, done func(), err error) {
+	done = func() {}
 	if r.auth.SSHKeyFile != "" {
-		signer, err := readKey(r.auth.SSHKeyFile)
+		signer, err := readKey(r.auth.SSHKeyFile, r.auth.SSHKeyPassphraseFile)
 		if err != nil {
 			return nil, done, err
 		}
 		signers = append(signers, signer)
 	}
-	if r.auth.SSHAgentSocket != "" {
-		sock, err := net.DialTimeout("unix", r.auth.SSHAgentSocket, 5*time.Second)
-		if err != nil && len(signers) == 0 {
-			return nil, done, fmt.Errorf("cannot reach ssh-agent: %w", err)
-		}
-		if err == nil {
-			done = func() { sock.Close() }
-			sock.SetDeadline(time.Now().Add(pollTimeout))
-			// An agent that fails must not hide the key file.
-			if more, err := agent.NewClient(sock).Signers(); err == nil {
-				signers = append(signers, more...)
-			}
+	if r.auth.SSHAgentSocket == "" {
+		return signers, done, nil
+	}
+	sock, err := net.DialTimeout("unix", r.auth.SSHAgentSocket, 5*time.Second)
+	if err != nil && len(signers) == 0 {
+		return nil, done, fmt.Errorf("cannot reach ssh-agent: %w", err)
+	}
+	if err == nil {
+		done = func() { sock.Close() }
+		sock.SetDeadline(time.Now().Add(pollTimeout))
+		// An agent that fails must not hide the key file.
+		if more, err := agent.NewClient(sock).Signers(); err == nil {
+			signers = append(signers, more...)
 		}
 	}
-	methods = append(methods, ssh.PublicKeys(signers...))
-	user := r.at.user
-	if user == "" {
-		user = "git"
-	}
-	return &ssh.ClientConfig{
-		User:            user,
-		Auth:            methods,
-		HostKeyCallback: hosts.HostKeyCallback(),
-		// Only kinds of keys that are pinned: the server may have others.
-		HostKeyAlgorithms: hosts.HostKeyAlgorithms(r.at.address()),
-	}, done, nil
+	return signers, done, nil
 }
 
-func readKey(path string) (ssh.Signer, error) {
+func readKey(path, passphraseFile string) (ssh.Signer, error) {
 	pem, err := os.ReadFile(path)
 	if err != nil {
 		return nil, fmt.Errorf("cannot read the SSH key: %w", err)
@@ -209,7 +161,17 @@ func readKey(path string) (ssh.Signer, error) {
 	signer, err := ssh.ParsePrivateKey(pem)
 	var locked *ssh.PassphraseMissingError
 	if errors.As(err, &locked) {
-		return nil, fmt.Errorf("cannot use SSH key %s: it has a passphrase; use one without, or ssh-agent", path)
+		if passphraseFile == "" {
+			return nil, fmt.Errorf("cannot use SSH key %s: it has a passphrase; name the file with it in auth.sshKeyPassphraseFile, or use ssh-agent", path)
+		}
+		passphrase, err := readSecret(passphraseFile)
+		if err != nil {
+			return nil, fmt.Errorf("cannot read the SSH key's passphrase: %w", err)
+		}
+		if signer, err = ssh.ParsePrivateKeyWithPassphrase(pem, []byte(passphrase)); err != nil {
+			return nil, fmt.Errorf("cannot use SSH key %s with the passphrase in %s: %w", path, passphraseFile, err)
+		}
+		return signer, nil
 	}
 	if err != nil {
 		return nil, fmt.Errorf("cannot use SSH key %s: %w", path, err)
@@ -217,14 +179,17 @@ func readKey(path string) (ssh.Signer, error) {
 	return signer, nil
 }
 
-func (r *sshRemote) explainHandshake(err error) error {
-	switch {
-	case knownhosts.IsHostKeyChanged(err):
-		return fmt.Errorf("%w: %s has other keys for %s; if the server's owner confirms the new key, write it there", ErrHostKey, r.auth.SSHKnownHostsFile, r.at.address())
-	case knownhosts.IsHostUnknown(err):
-		return fmt.Errorf("%w: %s has no key for %s; write the key that the server's owner publishes there", ErrHostKey, r.auth.SSHKnownHostsFile, r.at.address())
+// readSecret reads a file of one line.
+func readSecret(path string) (string, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return "", err
 	}
-	return err
+	secret := strings.TrimRight(string(data), "\r\n")
+	if secret == "" || strings.ContainsAny(secret, "\r\n") {
+		return "", fmt.Errorf("%s does not hold one line", path)
+	}
+	return secret, nil
 }
 
 // quote makes one word of a path for the shell on the server, as git does.

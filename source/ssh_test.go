@@ -172,7 +172,7 @@ func TestSSHAuth(t *testing.T) {
 		{"empty agent", "", empty, "unable to authenticate"},
 		{"key that is not known there", other, "/nonexistent", "unable to authenticate"},
 		{"no agent at the socket", "", "/nonexistent", "cannot reach ssh-agent"},
-		{"key with a passphrase", lockedFile, "/nonexistent", "it has a passphrase"},
+		{"key with a passphrase", lockedFile, "/nonexistent", "it has a passphrase; name the file with it in auth.sshKeyPassphraseFile"},
 		{"key that is none", d.write("none", "no key"), "/nonexistent", "cannot use SSH key"},
 		{"key file missing", filepath.Join(d.dir, "nothing"), "/nonexistent", "cannot read the SSH key"},
 	} {

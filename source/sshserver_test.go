@@ -54,7 +54,8 @@ func newKey(t testing.TB, path string) ssh.PublicKey {
 	return key
 }
 
-func startSSHD(t testing.TB) *sshd {
+// startSSHD starts a server; the lines are added to its configuration.
+func startSSHD(t testing.TB, lines ...string) *sshd {
 	t.Helper()
 	me, err := user.Current()
 	if err != nil {
@@ -79,7 +80,8 @@ StrictModes no
 PasswordAuthentication no
 PermitRootLogin yes
 SetEnv GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0=safe.directory GIT_CONFIG_VALUE_0=*
-`, d.dir, d.dir))
+%s
+`, d.dir, d.dir, strings.Join(lines, "\n")))
 	d.start()
 	t.Cleanup(d.stop)
 	return d

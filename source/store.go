@@ -1,15 +1,12 @@
 package source
 
 import (
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
-	"strings"
 
 	"github.com/go-git/go-git/v5/plumbing"
 	"golang.org/x/sys/unix"
@@ -163,45 +160,6 @@ func (s *store) fingerprint() string {
 	}
 	mark(os.Stat(filepath.Join(s.dir, recordFile)))
 	return marks
-}
-
-// resolve returns the commit that a name of 7 to 40 hexadecimal digits stands for.
-func (s *store) resolve(name string) (plumbing.Hash, error) {
-	digits := strings.Trim(name, "0123456789abcdef") == ""
-	if len(name) < 7 || len(name) > 40 || !digits {
-		return plumbing.ZeroHash, fmt.Errorf("%q is no commit: write 7 to 40 hexadecimal digits", name)
-	}
-	if len(name) == 40 {
-		hash := plumbing.NewHash(name)
-		if !s.has(hash) {
-			return hash, ErrUnknownCommit
-		}
-		return hash, nil
-	}
-	prefix, err := hex.DecodeString(name[:len(name)&^1])
-	if err != nil {
-		return plumbing.ZeroHash, err
-	}
-	var all, found []plumbing.Hash
-	err = s.guard(plumbing.ZeroHash, func() (err error) {
-		all, err = s.stores[0].HashesWithPrefix(prefix)
-		return err
-	})
-	if err != nil {
-		return plumbing.ZeroHash, inStore(err)
-	}
-	for _, h := range all {
-		if _, err := s.commit(h); err == nil && strings.HasPrefix(h.String(), name) && !slices.Contains(found, h) {
-			found = append(found, h)
-		}
-	}
-	switch len(found) {
-	case 0:
-		return plumbing.ZeroHash, ErrUnknownCommit
-	case 1:
-		return found[0], nil
-	}
-	return plumbing.ZeroHash, fmt.Errorf("%q stands for %d commits: write more of its digits", name, len(found))
 }
 
 // sync makes the store durable.

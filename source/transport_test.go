@@ -3,6 +3,7 @@ package source
 import (
 	"net/http/httptest"
 	"path/filepath"
+	"slices"
 	"testing"
 )
 
@@ -22,14 +23,24 @@ var transports = []struct {
 		return Options{URL: server.URL + "/repo.git/"}
 	}},
 	{"ssh", func(t testing.TB, r *repo) Options {
+		d := startSSHD(t, "AcceptEnv GIT_PROTOCOL")
+		return Options{URL: d.url(r.bare), Auth: d.auth()}
+	}},
+	{"ssh version 0", func(t testing.TB, r *repo) Options {
 		d := startSSHD(t)
 		return Options{URL: d.url(r.bare), Auth: d.auth()}
 	}},
+	{"git", func(t testing.TB, r *repo) Options {
+		return Options{URL: "git://" + startDaemon(t, filepath.Dir(r.bare)) + "/repo.git"}
+	}},
 }
 
-// overTransports runs a test against each of them, with a repository of its own.
-func overTransports(t *testing.T, test func(t *testing.T, r *repo, opt Options)) {
+// overTransports runs a test against each of them, or those that are named, with a repository of its own.
+func overTransports(t *testing.T, test func(t *testing.T, r *repo, opt Options), names ...string) {
 	for _, tr := range transports {
+		if len(names) > 0 && !slices.Contains(names, tr.name) {
+			continue
+		}
 		t.Run(tr.name, func(t *testing.T) {
 			r := newRepo(t)
 			opt := tr.options(t, r)

@@ -11,18 +11,28 @@ import (
 
 	"github.com/fsnotify/fsnotify"
 	"github.com/go-git/go-git/v5/plumbing"
+	"golang.org/x/sync/errgroup"
 )
 
-// Watch calls changed whenever the branch of a local repository points elsewhere, at once and from one goroutine,
-// until the context ends; then it returns nil. The repository may appear later. For a repository that is not on this
-// machine's disk it returns nil at once.
+// Watch calls changed whenever the branch of a local repository points elsewhere, and whenever somebody accepts a
+// commit that is held, at once, until the context ends; then it returns nil. The repository may appear later. It
+// returns nil at once when there is nothing to watch.
+func (s *Source) Watch(ctx context.Context, changed func()) error {
+	g, ctx := errgroup.WithContext(ctx)
+	if s.at.local() {
+		g.Go(func() error { return s.watchBranch(ctx, changed) })
+	}
+	if s.opt.ForcedPush == Hold {
+		g.Go(func() error { return s.watchAccepted(ctx, changed) })
+	}
+	return g.Wait()
+}
+
+// watchBranch calls changed whenever the branch points elsewhere.
 //
 // What is watched are folders, since git replaces its files by renaming. An event only makes the branch be read
 // again, and git moves a branch after the objects are in place, so there is nothing to wait for.
-func (s *Source) Watch(ctx context.Context, changed func()) error {
-	if !s.at.local() {
-		return nil
-	}
+func (s *Source) watchBranch(ctx context.Context, changed func()) error {
 	w, err := fsnotify.NewWatcher()
 	if err != nil {
 		return fmt.Errorf("cannot watch %s: %w", s.at, err)

@@ -82,6 +82,7 @@ func newAgent(set settings, store string, log *slog.Logger) (*agent, error) {
 	}
 	src, err := source.New(source.Options{
 		URL: set.Repo, Branch: set.Branch, Path: set.Path, Dir: store, Auth: set.Auth.source(), Logger: log,
+		ForcedPush: source.ForcedPush(set.ForcedPush),
 	})
 	if err != nil {
 		return nil, err
@@ -112,7 +113,7 @@ func newAgent(set settings, store string, log *slog.Logger) (*agent, error) {
 	a.loop, err = reconcile.New(reconcile.Options{
 		Policy:      allowed,
 		DefaultHost: set.DefaultHost, CacheDir: set.cacheDir(),
-		Host: set.Host, Fleet: set.Fleet, URL: set.Repo, Branch: set.Branch, Interval: set.Interval, Budget: set.RemovalBudget,
+		Host: set.Host, Fleet: set.Fleet, URL: src.URL(), Branch: set.Branch, Interval: set.Interval, Budget: set.RemovalBudget,
 		StateFile: filepath.Join(set.StateDir, "state.json"), Version: version(),
 		Source: src, Secrets: open, Runner: libvirt{run, set.DomainType}, Prober: probe.New(run), Logger: log, Metrics: status.NewMetrics(a.registry),
 		Publish: a.publish,
@@ -228,7 +229,7 @@ func hasSteps(p plan.Plan) bool {
 
 // runOnce makes one pass, and further ones while there is something to do at once.
 func runOnce(ctx context.Context, set settings, log *slog.Logger, out interface{ Write([]byte) (int, error) }) error {
-	a, err := newAgent(set, filepath.Join(set.StateDir, "source"), log)
+	a, err := newAgent(set, set.storeDir(), log)
 	if err != nil {
 		return err
 	}
@@ -246,7 +247,7 @@ func runOnce(ctx context.Context, set settings, log *slog.Logger, out interface{
 	switch {
 	case facts.Source.Error != "":
 		return errors.New(facts.Source.Error)
-	case len(facts.Plan.Actions) > 0 || len(facts.Documents.Problems) > 0:
+	case len(facts.Plan.Actions) > 0 || len(facts.Documents.Problems) > 0 || facts.Source.Held != nil: // which was logged
 		return exit(exitDiffers)
 	}
 	return nil

@@ -62,6 +62,9 @@ func (d *documentFlags) snapshot(ctx context.Context, commit string) (*source.Sn
 
 // source is the repository, or the one that the folder is a clone of, with its newest revision fetched.
 func (d *documentFlags) source(ctx context.Context) (*source.Source, func(), error) {
+	if err := notInView(d.repo); err != nil {
+		return nil, nil, err
+	}
 	var a auth
 	if d.config != "" {
 		s, err := read(d.config)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/gitvirt/gitvirt/reconcile/plan"
 	"github.com/gitvirt/gitvirt/reconcile/status"
+	"github.com/gitvirt/gitvirt/source"
 )
 
 func planCommand() *cobra.Command {
@@ -40,6 +41,9 @@ when there is nothing to do, 1 when there is something, and 2 when it could not 
 				}
 			} else {
 				printPlan(c.OutOrStdout(), facts.Plan)
+			}
+			if held, err := source.HeldIn(set.storeDir()); err == nil && held != nil && set.ForcedPush == forcedPush(source.Hold) {
+				fmt.Fprintf(c.ErrOrStderr(), "the agent holds commit %.12s and stays at %.12s; this is the plan once it is accepted\n", held.Commit, held.InForce)
 			}
 			for _, p := range facts.Documents.Problems {
 				fmt.Fprintln(c.ErrOrStderr(), p)

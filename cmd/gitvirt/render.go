@@ -23,7 +23,8 @@ func renderCommand() *cobra.Command {
 		Example: `  gitvirt render web
   gitvirt render web -o xml
   gitvirt render web --explain
-  gitvirt render web --revision 3f2a9c1`,
+  gitvirt render web --revision 3f2a9c1
+  gitvirt render web --revision HEAD~1`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			if output != "yaml" && output != "xml" {
@@ -62,7 +63,7 @@ func renderCommand() *cobra.Command {
 	}
 	d.bind(c)
 	f := c.Flags()
-	f.StringVar(&revision, "revision", "", "as of this commit")
+	f.StringVar(&revision, "revision", "", "as of this commit; HEAD, the branch, and ~N after a name are understood")
 	f.StringVarP(&output, "output", "o", "yaml", "yaml: the instance, or xml: its domain as a new one is defined")
 	f.StringVar(&domainType, "domain-type", "kvm", "kvm or qemu")
 	f.BoolVar(&explain, "explain", false, "say of every field where its value is from")

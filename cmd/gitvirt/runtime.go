@@ -2,12 +2,14 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/gitvirt/gitvirt/reconcile"
 	"github.com/gitvirt/gitvirt/reconcile/status"
 	"github.com/gitvirt/gitvirt/render"
 	"github.com/gitvirt/gitvirt/render/manifest"
+	"github.com/gitvirt/gitvirt/source"
 )
 
 // runtime completes a config as of a commit, or of the revision in force.
@@ -15,8 +17,12 @@ func (a *agent) runtime(ctx context.Context, config, revision string) (status.In
 	s := a.source.Last()
 	if revision != "" {
 		var err error
-		if s, err = a.source.At(ctx, revision); err != nil {
+		s, err = a.source.At(ctx, revision)
+		switch {
+		case errors.Is(err, source.ErrUnknownCommit), errors.Is(err, source.ErrNoRevision):
 			return status.Instance{}, fmt.Errorf("%w: %w", status.ErrNotFound, err)
+		case err != nil:
+			return status.Instance{}, err
 		}
 	}
 	if s == nil {

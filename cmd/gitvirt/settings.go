@@ -36,6 +36,7 @@ type settings struct {
 	Socket        string        `yaml:"socket"`
 	RemovalBudget int           `yaml:"removalBudget"`
 	Auth          auth          `yaml:"auth"`
+	ForcedPush    forcedPush    `yaml:"forcedPush"`
 	Webhook       webhook       `yaml:"webhook"`
 	Notices       []notices     `yaml:"notices"`
 	Secrets       secrets       `yaml:"secrets"`
@@ -44,14 +45,6 @@ type settings struct {
 	// URI.
 	LibvirtConfigDir string `yaml:"libvirtConfigDir"`
 	LibvirtStateDir  string `yaml:"libvirtStateDir"`
-}
-
-// auth is how the remote is spoken to; only the file has it.
-type auth struct {
-	SSHKeyFile        string `yaml:"sshKeyFile"`
-	SSHKnownHostsFile string `yaml:"sshKnownHostsFile"`
-	TokenFile         string `yaml:"tokenFile"`
-	CAFile            string `yaml:"caFile"`
 }
 
 func defaults() settings {
@@ -67,7 +60,7 @@ func defaults() settings {
 
 // bind makes each setting that may be one a flag. Flags are named as the file's keys, in the command line's spelling.
 func (s *settings) bind(f *pflag.FlagSet) {
-	f.StringVar(&s.Repo, "repo", s.Repo, "the configuration repository: a path, file://, https://, ssh:// or user@host:path")
+	f.StringVar(&s.Repo, "repo", s.Repo, "the configuration repository: a path, file://, https://, ssh://, user@host:path or git://")
 	f.StringVar(&s.Branch, "branch", s.Branch, "the branch to follow")
 	f.StringVar(&s.Path, "path", s.Path, "the folder of the repository that holds the documents")
 	f.StringVar(&s.Host, "host", s.Host, "the name that this host goes by in run states")
@@ -112,6 +105,9 @@ func load(file string, flags *pflag.FlagSet) (settings, error) {
 	again := pflag.NewFlagSet("", pflag.ContinueOnError)
 	s.bind(again)
 	var bad error
+	if flag := flags.Lookup("repo"); flag != nil && flag.Changed {
+		bad = notInView(flag.Value.String())
+	}
 	flags.Visit(func(flag *pflag.Flag) {
 		if again.Lookup(flag.Name) != nil {
 			bad = errors.Join(bad, again.Set(flag.Name, flag.Value.String()))
@@ -147,6 +143,9 @@ func (s settings) validate() error {
 	if s.RemovalBudget < 1 {
 		errs = append(errs, fmt.Errorf("removalBudget %d: say 1 or more", s.RemovalBudget))
 	}
+	if err := s.ForcedPush.validate(); err != nil {
+		errs = append(errs, err)
+	}
 	if s.StateDir == "" {
 		errs = append(errs, errors.New("no folder for what the agent keeps: say --state-dir"))
 	}
@@ -157,9 +156,8 @@ func (s settings) validate() error {
 	return errors.Join(errs...)
 }
 
+// storeDir is where the repository's objects are kept.
+func (s settings) storeDir() string { return filepath.Join(s.StateDir, "source") }
+
 // cacheDir is where what is fetched for machines is kept.
 func (s settings) cacheDir() string { return filepath.Join(s.StateDir, "cache") }
-
-func (a auth) source() source.Auth {
-	return source.Auth{SSHKeyFile: a.SSHKeyFile, SSHKnownHostsFile: a.SSHKnownHostsFile, TokenFile: a.TokenFile, CAFile: a.CAFile}
-}

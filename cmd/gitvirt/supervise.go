@@ -27,7 +27,7 @@ func supervise(ctx context.Context, set settings, log *slog.Logger, reload func(
 	hangup, end := hangups()
 	defer end()
 	for {
-		a, err := newAgent(set, filepath.Join(set.StateDir, "source"), log)
+		a, err := newAgent(set, set.storeDir(), log)
 		if err != nil {
 			return err
 		}

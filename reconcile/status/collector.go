@@ -15,7 +15,7 @@ type collector struct {
 	latest *atomic.Pointer[Snapshot]
 	label  string // the name of the label that says which instance
 
-	revision, success, up, documents, build                 *prometheus.Desc
+	revision, success, held, up, documents, build           *prometheus.Desc
 	info, desired, running, synced, restart, blocked, again *prometheus.Desc
 }
 
@@ -29,6 +29,7 @@ func newCollector(latest *atomic.Pointer[Snapshot]) *collector {
 		label:     "instance",
 		revision:  desc("revision_info", "The revision in force.", "revision", "branch"),
 		success:   desc("source_last_success_timestamp_seconds", "When the repository was last reached."),
+		held:      desc("source_held", "Whether the branch's head is held and does not come into force."),
 		up:        desc("libvirt_up", "Whether libvirt answers."),
 		documents: desc("documents", "Documents of the revision in force: valid, invalid, and those invalid ones that are kept as they last were.", "state"),
 		build:     desc("build_info", "The program's version.", "version"),
@@ -44,7 +45,7 @@ func newCollector(latest *atomic.Pointer[Snapshot]) *collector {
 
 // Describe sends all descriptions.
 func (c *collector) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{c.revision, c.success, c.up, c.documents, c.build, c.info, c.desired, c.running, c.synced, c.restart, c.blocked, c.again} {
+	for _, d := range []*prometheus.Desc{c.revision, c.success, c.held, c.up, c.documents, c.build, c.info, c.desired, c.running, c.synced, c.restart, c.blocked, c.again} {
 		ch <- d
 	}
 }
@@ -70,6 +71,7 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 	if !f.Source.Success.IsZero() {
 		gauge(c.success, float64(f.Source.Success.UnixMilli())/1000)
 	}
+	gauge(c.held, number(f.Source.Held != nil))
 	d := &f.Documents
 	broken := map[string]bool{}
 	for _, p := range d.Problems {

@@ -52,6 +52,9 @@ func events(before, s *Snapshot) []Event {
 		l.add("", "Revision", "revision "+r+" is in force")
 	}
 	l.trouble("Source", "the repository is reached again", was.Source.Error, is.Source.Error)
+	if h := is.Source.Held; h != nil && (was.Source.Held == nil || was.Source.Held.Commit != h.Commit) {
+		l.add("", "Held", h.Reason)
+	}
 	l.trouble("Libvirt", "libvirt answers again", was.Libvirt.Error, is.Libvirt.Error)
 	for n := range s.Instances {
 		i := &s.Instances[n]

@@ -39,6 +39,14 @@ type Source struct {
 	Error   string
 	// Fetches and Failures count since the agent began.
 	Fetches, Failures int
+	// Held is the head of the branch that is not followed, and why; nil when there is none.
+	Held *Held
+}
+
+// Held is a commit that the repository has and that does not come into force.
+type Held struct {
+	Commit, Reason string
+	Since          time.Time
 }
 
 // Libvirt is how it stands with libvirt.

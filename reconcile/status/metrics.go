@@ -12,6 +12,7 @@ import (
 type Metrics struct {
 	fetches, passes, actions *prometheus.CounterVec
 	fetchTime, passTime      prometheus.Histogram
+	rewritten                prometheus.Counter
 }
 
 // NewMetrics registers the counters.
@@ -25,16 +26,19 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 	m := &Metrics{
 		fetches:   counter("gitvirt_source_fetch_total", "Requests for the newest revision, by result.", "result"),
 		fetchTime: histogram("gitvirt_source_fetch_duration_seconds", "How long a request for the newest revision took."),
-		passes:    counter("gitvirt_reconcile_total", "Passes, by result.", "result"),
-		passTime:  histogram("gitvirt_reconcile_duration_seconds", "How long a pass took, its work at instances left out."),
-		actions:   counter("gitvirt_actions_total", "Actions at instances, by reason, effect and result.", "action", "effect", "result"),
+		rewritten: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "gitvirt_source_forced_pushes_total", Help: "Rewritten histories of the branch, followed or held.",
+		}),
+		passes:   counter("gitvirt_reconcile_total", "Passes, by result.", "result"),
+		passTime: histogram("gitvirt_reconcile_duration_seconds", "How long a pass took, its work at instances left out."),
+		actions:  counter("gitvirt_actions_total", "Actions at instances, by reason, effect and result.", "action", "effect", "result"),
 	}
 	for _, c := range []*prometheus.CounterVec{m.fetches, m.passes} {
 		// A series that is there from the beginning shows its first error as an increase.
 		c.WithLabelValues(success)
 		c.WithLabelValues(failure)
 	}
-	r.MustRegister(m.fetches, m.fetchTime, m.passes, m.passTime, m.actions)
+	r.MustRegister(m.fetches, m.fetchTime, m.rewritten, m.passes, m.passTime, m.actions)
 	return m
 }
 
@@ -56,6 +60,9 @@ func (m *Metrics) Fetched(took time.Duration, err error) {
 	m.fetches.WithLabelValues(result(err)).Inc()
 	m.fetchTime.Observe(took.Seconds())
 }
+
+// Rewritten counts that the branch's history was rewritten.
+func (m *Metrics) Rewritten() { m.rewritten.Inc() }
 
 // Passed counts a pass.
 func (m *Metrics) Passed(took time.Duration, err error) {
