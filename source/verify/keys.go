@@ -44,7 +44,13 @@ const (
 // Now is the time at which OpenPGP keys and signatures must not have expired, as for gpg. The zero time leaves that out,
 // for what was verified once already: that a key ends does not undo what it signed while it was valid. SSH keys must be
 // valid at the time that the commit or tag says, as for git.
-func (k Keys) Check(s Signed, now time.Time) (Signer, error) {
+func (k Keys) Check(s Signed, now time.Time) (_ Signer, err error) {
+	// What is read comes from whoever may push. A fault in a library must not end the program.
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("its signature cannot be read: %v", p)
+		}
+	}()
 	sig := s.Signature
 	switch {
 	case len(sig) == 0:

@@ -39,15 +39,17 @@ func ReadKeyring(name string, data []byte) (*Keyring, error) {
 			if block.Type != openpgp.PublicKeyType {
 				return nil, fmt.Errorf("cannot use keyring %s: block %d is a %s: put public keys there (gpg --armor --export KEY)", name, n, block.Type)
 			}
-			// All of it is read first: the checksum is at the end.
 			raw, err := io.ReadAll(block.Body)
 			if err != nil {
 				return nil, fmt.Errorf("cannot read keyring %s: block %d: %w", name, n, err)
 			}
+			if data = skipTo(data, "-----END "); data == nil {
+				return nil, fmt.Errorf("cannot read keyring %s: block %d has no end", name, n)
+			}
+			data = data[1:]
 			if err := k.read(raw); err != nil {
 				return nil, err
 			}
-			data = skipTo(data, "-----END ")[1:]
 		}
 	} else {
 		if len(data) > 12 && string(data[8:12]) == "KBXf" {

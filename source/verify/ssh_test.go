@@ -128,7 +128,7 @@ func (w *workshop) resign(raw []byte, options ...string) []byte {
 		w.t.Fatal(err)
 	}
 	file := w.write("payload", string(c.Payload))
-	w.run(append([]string{"rm", "-f", file + ".sig"})...)
+	w.run("rm", "-f", file+".sig")
 	w.run(append(append([]string{"ssh-keygen", "-q", "-Y", "sign", "-f", w.path("a")}, options...), file)...)
 	return withSignature(c.Payload, w.read("payload.sig"))
 }
