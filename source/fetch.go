@@ -23,9 +23,12 @@ func (s *Source) load(ctx context.Context) (*Snapshot, error) {
 	}
 	// It counts even when the objects turn out to be broken: what is fetched then comes after it.
 	s.rec = rec
-	snap, err := s.revision(ctx, st, plumbing.NewHash(rec.Commit), plumbing.NewHash(rec.Previous), nil)
+	snap, err := s.stored(ctx, st, rec)
 	if err != nil {
 		st.close()
+		if errors.Is(err, ErrUnverified) {
+			s.held.hold(ctx, rec.reference(), err)
+		}
 		return nil, err
 	}
 	s.use(st)
@@ -34,13 +37,26 @@ func (s *Source) load(ctx context.Context) (*Snapshot, error) {
 	return snap, nil
 }
 
+// stored reads the revision of a record, and verifies it.
+func (s *Source) stored(ctx context.Context, st *store, rec record) (*Snapshot, error) {
+	if err := s.again(ctx, st, rec); err != nil {
+		return nil, err
+	}
+	snap, err := s.revision(ctx, st, plumbing.NewHash(rec.Commit), plumbing.NewHash(rec.Previous), nil)
+	if err == nil {
+		s.mark(snap, rec.Tag, rec.reference())
+	}
+	return snap, err
+}
+
 func (s *Source) fetch(ctx context.Context) (*Snapshot, error) {
+	changed := s.keysChanged()
 	if s.store == nil && s.last.Load() == nil {
 		_, err := s.load(ctx)
 		if ctx.Err() != nil {
 			return nil, err
 		}
-		if err != nil && !errors.Is(err, ErrNoRevision) {
+		if err != nil && !errors.Is(err, ErrNoRevision) && !errors.Is(err, ErrUnverified) {
 			s.log.Warn("the store is broken and will be fetched again", "error", err)
 		}
 	}
@@ -51,7 +67,7 @@ func (s *Source) fetch(ctx context.Context) (*Snapshot, error) {
 		s.log.Warn("the store is broken and will be fetched again", "error", "its files were changed, or cannot be read")
 		return s.clone(ctx)
 	}
-	snap, err := s.update(ctx)
+	snap, err := s.update(ctx, changed)
 	var ours *storeError
 	if err == nil || ctx.Err() != nil || !errors.As(err, &ours) {
 		return snap, err
@@ -61,9 +77,9 @@ func (s *Source) fetch(ctx context.Context) (*Snapshot, error) {
 }
 
 // update fetches what is new into the store that there is.
-func (s *Source) update(ctx context.Context) (*Snapshot, error) {
+func (s *Source) update(ctx context.Context, changedKeys bool) (*Snapshot, error) {
 	last := s.last.Load()
-	known := plumbing.NewHash(last.Commit)
+	known := s.rec.reference()
 	var refused error
 	skip := func(h plumbing.Hash) bool {
 		if h != known {
@@ -80,12 +96,15 @@ func (s *Source) update(ctx context.Context) (*Snapshot, error) {
 			s.release()
 		}
 		s.compact(ctx, s.opt.CompactAfter)
+		if refused == nil && changedKeys {
+			refused = s.again(ctx, s.store, s.rec)
+		}
 		if refused != nil {
 			return nil, refused
 		}
 		return last, nil
 	}
-	snap, err := s.revision(ctx, s.store, head, known, last.root)
+	snap, err := s.arrived(ctx, s.store, head, plumbing.NewHash(last.Commit), last.root)
 	switch {
 	case errors.Is(err, ErrIncomplete):
 		return nil, inStore(err) // or the remote's: a store that is fetched afresh will tell
@@ -136,9 +155,12 @@ func (s *Source) revision(ctx context.Context, st *store, head, previous plumbin
 		Entries: root.entries(),
 		Allowed: adv.allowed,
 		Forced:  adv.forced,
-		root:    root,
-		read:    s.readBlob,
-		rest:    s.rest,
+
+		diverged: adv.forced,
+
+		root: root,
+		read: s.readBlob,
+		rest: s.rest,
 	}, nil
 }
 
@@ -154,13 +176,13 @@ func (s *Source) accepted(snap *Snapshot, rec record) {
 
 // next is the record that makes the snapshot the accepted one.
 func (s *Source) next(snap *Snapshot) record {
-	rec := record{URL: s.at.String(), Branch: s.opt.Branch, Commit: snap.Commit, Previous: s.rec.Previous, Kept: s.rec.Kept}
+	rec := record{URL: s.at.String(), Branch: s.opt.Branch, Commit: snap.Commit, Previous: s.rec.Previous, Kept: s.rec.Kept, Tag: snap.tag, TagObject: snap.tagObject}
 	was := s.rec.Commit
 	if was == "" || was == snap.Commit { // the first, or the same fetched again
 		return rec
 	}
 	rec.Previous = was
-	if snap.Forced {
+	if snap.diverged {
 		rec.Kept = []string{was}
 		for _, h := range s.rec.Kept {
 			if h != was && len(rec.Kept) < maxKept {
@@ -179,6 +201,9 @@ func (s *Source) atCommit(ctx context.Context, name string) (*Snapshot, error) {
 		}
 	}
 	hash, err := s.named(name)
+	if err == nil {
+		err = s.inHistory(ctx, hash)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -212,7 +237,11 @@ func (h *held) hold(ctx context.Context, head plumbing.Hash, err error) {
 	if h.head == head {
 		wait = min(2*h.wait, maxHeld)
 	}
-	*h = held{head, err, wait, time.Now().Add(wait)}
+	until := time.Now().Add(wait)
+	if errors.Is(err, ErrUnverified) {
+		until = until.AddDate(100, 0, 0) // until the keys change, or the branch
+	}
+	*h = held{head, err, wait, until}
 }
 
 func (h *held) holds(head plumbing.Hash) bool {

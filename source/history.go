@@ -3,6 +3,7 @@ package source
 import (
 	"container/heap"
 	"context"
+	"fmt"
 
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/object"
@@ -41,6 +42,7 @@ func since(ctx context.Context, from *objects, head *object.Commit, base plumbin
 		}
 		w.step()
 	}
+	w.settle()
 	adv.forced = w.seen[base].colour&isNew == 0
 	count := 0
 	for _, p := range w.order {
@@ -61,6 +63,7 @@ const (
 )
 
 type painted struct {
+	hash    plumbing.Hash
 	colour  int
 	queued  bool
 	time    int64
@@ -79,7 +82,7 @@ type painter struct {
 }
 
 func (w *painter) reach(c *object.Commit, colour int) {
-	p := &painted{time: c.Committer.When.Unix(), parents: c.ParentHashes, allowed: allowedRemovals(c.Message)}
+	p := &painted{hash: c.Hash, time: c.Committer.When.Unix(), parents: c.ParentHashes, allowed: allowedRemovals(c.Message)}
 	w.seen[c.Hash] = p
 	w.order = append(w.order, p)
 	w.paint(p, colour)
@@ -122,6 +125,30 @@ func (w *painter) step() {
 	}
 }
 
+// settle paints on among the commits that were reached. Of commits of one second the older may have been walked first,
+// before it was known that base leads to it, and what it leads to with it.
+func (w *painter) settle() {
+	for w.queue.Len() > 0 {
+		p := heap.Pop(&w.queue).(*painted)
+		p.queued = false
+		for _, hash := range p.parents {
+			if known := w.seen[hash]; known != nil {
+				w.paint(known, p.colour)
+			}
+		}
+	}
+}
+
+// leadsTo says whether a commit is another one or has it among its ancestors.
+func leadsTo(ctx context.Context, from *objects, head, ancestor plumbing.Hash) (bool, error) {
+	commit, err := from.commit(head)
+	if err != nil {
+		return false, err
+	}
+	adv, err := since(ctx, from, commit, ancestor)
+	return err == nil && !adv.forced && !ancestor.IsZero(), err
+}
+
 type byTime []*painted
 
 func (q byTime) Len() int           { return len(q) }
@@ -133,6 +160,43 @@ func (q *byTime) Pop() any {
 	last := old[len(old)-1]
 	*q = old[:len(old)-1]
 	return last
+}
+
+// maxVerified bounds the commits of which each must be verified: signatures of so many take seconds.
+const maxVerified = 10000
+
+// newCommits are the commits that head leads to and base does not. When base is not known any more they are all.
+func newCommits(ctx context.Context, from *objects, head, base plumbing.Hash) ([]plumbing.Hash, error) {
+	w := &painter{from: from, seen: map[plumbing.Hash]*painted{}}
+	for hash, colour := range map[plumbing.Hash]int{head: isNew, base: isOld} {
+		c, err := from.commit(hash)
+		if err != nil && colour == isNew {
+			return nil, err
+		}
+		if err == nil {
+			w.reach(c, colour)
+		}
+	}
+	for walked := 0; w.onlyNew > 0; walked++ {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		if walked == maxWalked {
+			return nil, fmt.Errorf("more than %d commits lie between it and the revision accepted last, %s", maxWalked, base)
+		}
+		w.step()
+	}
+	w.settle()
+	var list []plumbing.Hash
+	for _, p := range w.order {
+		if p.colour == isNew {
+			list = append(list, p.hash)
+		}
+	}
+	if len(list) > maxVerified {
+		return nil, fmt.Errorf("it brings %d commits at once, and at most %d are verified: push it in steps, or begin anew with verify.mode %s", len(list), maxVerified, VerifyHead)
+	}
+	return list, nil
 }
 
 // haves returns commits of ours for a remote to find what we have in common with it: the newest ones, and further

@@ -106,8 +106,12 @@ func Accept(dir, commit string) (Held, error) {
 
 // refused returns why a head is not fetched once more: it is faulty, or held and not accepted.
 func (s *Source) refused(ctx context.Context, head plumbing.Hash) error {
-	if h := s.Held(); h != nil && h.Commit == head.String() {
-		if s.isAccepted(ctx, s.store, head) {
+	commit, err := s.store.peel(head)
+	if err != nil {
+		commit = head // not fetched yet
+	}
+	if h := s.Held(); h != nil && h.Commit == commit.String() {
+		if s.isAccepted(ctx, s.store, commit) {
 			return nil
 		}
 		return &HeldError{*h}

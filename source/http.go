@@ -24,14 +24,14 @@ const maxAdvertised = 128 << 20
 // found to speak version 2.
 type httpRemote struct {
 	*httpClient
-	ref  plumbing.ReferenceName
+	ref  *followed
 	poll time.Duration
 
 	base string // where the server told us to go; at, unless it redirected
 	v2   bool
 }
 
-func newHTTPRemote(at location, ref plumbing.ReferenceName, auth Auth) (*httpRemote, error) {
+func newHTTPRemote(at location, ref *followed, auth Auth) (*httpRemote, error) {
 	client, err := newHTTPClient(at, auth)
 	return &httpRemote{httpClient: client, ref: ref, poll: pollTimeout}, err
 }
@@ -69,7 +69,7 @@ func (r *httpRemote) head(ctx context.Context) (head plumbing.Hash, caps *capabi
 	ctx, cancel := context.WithTimeoutCause(ctx, r.poll, fmt.Errorf("no answer within %v", r.poll))
 	defer cancel()
 	defer func() {
-		if err != nil && !errors.Is(err, ErrBranchGone) {
+		if err != nil && !errors.Is(err, ErrBranchGone) && !errors.Is(err, ErrNoTag) {
 			r.v2 = false // ask anew what the server is
 		}
 		err = cause(ctx, err)

@@ -18,7 +18,7 @@ import (
 // Only commits count, never files of a work tree.
 type localRemote struct {
 	path string
-	ref  plumbing.ReferenceName
+	ref  *followed
 	open *objects // kept between fetches: reading the packs' indexes is most of the work
 }
 
@@ -34,7 +34,7 @@ func (r *localRemote) fetch(ctx context.Context, skip func(plumbing.Hash) bool, 
 	if err != nil {
 		return plumbing.ZeroHash, err
 	}
-	head, err := readRef(dir, r.ref)
+	head, err := readFollowed(dir, r.ref)
 	if err != nil || skip(head) {
 		return head, err
 	}
@@ -48,14 +48,14 @@ func (r *localRemote) fetch(ctx context.Context, skip func(plumbing.Hash) bool, 
 			return head, err
 		}
 	}
-	err = into.copyFrom(ctx, r.open, shallow, head)
+	err = into.copyRef(ctx, r.open, shallow, head)
 	var ours *storeError
 	if err != nil && reused && ctx.Err() == nil && !errors.As(err, &ours) {
 		// The packs were rewritten under us, or there are new ones.
 		if err := r.reopen(dir); err != nil {
 			return head, err
 		}
-		err = into.copyFrom(ctx, r.open, shallow, head)
+		err = into.copyRef(ctx, r.open, shallow, head)
 	}
 	if err != nil {
 		r.close()

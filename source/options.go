@@ -30,6 +30,10 @@ type Options struct {
 	URL string
 	// Branch is followed; DefaultBranch when empty.
 	Branch string
+	// Tags are followed instead of Branch when they have a pattern.
+	Tags Tags
+	// Verify says which signatures a revision must carry; none when it is zero.
+	Verify Verify
 	// Path is the folder in the repository that holds the documents; the whole repository when empty or ".".
 	Path string
 	// Dir belongs to the source alone: it holds the store and is made when missing.
@@ -99,6 +103,9 @@ func (o Options) withDefaults() (Options, error) {
 	}
 	if o.ForcedPush != Follow && o.ForcedPush != Hold {
 		return o, fmt.Errorf("forcedPush %q: say %s or %s", o.ForcedPush, Follow, Hold)
+	}
+	if err := o.Verify.validate(); err != nil {
+		return o, err
 	}
 	if o.Timeout == 0 {
 		o.Timeout = DefaultTimeout

@@ -73,35 +73,30 @@ func readCapabilities(r io.Reader) error {
 
 const delimiter = "0001"
 
-func lsRefsRequest(ref plumbing.ReferenceName) []byte {
+func lsRefsRequest(ref *followed) []byte {
 	var b bytes.Buffer
 	e := pktline.NewEncoder(&b)
 	e.EncodeString("command=ls-refs\n", "agent="+capability.DefaultAgent()+"\n")
 	b.WriteString(delimiter)
-	e.EncodeString("ref-prefix " + ref.String() + "\n")
+	e.EncodeString("ref-prefix " + ref.prefix() + "\n")
 	e.Flush()
 	return b.Bytes()
 }
 
-// readLsRefs returns the reference's commit.
-func readLsRefs(r io.Reader, ref plumbing.ReferenceName) (plumbing.Hash, error) {
+// readLsRefs returns what the followed reference stands for.
+func readLsRefs(r io.Reader, ref *followed) (plumbing.Hash, error) {
 	s := pktline.NewScanner(r)
-	found := plumbing.ZeroHash
+	found := map[string]plumbing.Hash{}
 	for s.Scan() {
 		line := strings.TrimSuffix(string(s.Bytes()), "\n")
 		if line == "" { // flush: the end
-			if found.IsZero() {
-				return found, ErrBranchGone
-			}
-			return found, nil
+			return ref.pick(found)
 		}
 		hash, name, ok := strings.Cut(line, " ")
 		if !ok || !plumbing.IsHash(hash) {
-			return found, fmt.Errorf("cannot understand the answer to ls-refs: %.80q", line)
+			return plumbing.ZeroHash, fmt.Errorf("cannot understand the answer to ls-refs: %.80q", line)
 		}
-		if name == ref.String() {
-			found = plumbing.NewHash(hash)
-		}
+		found[name] = plumbing.NewHash(hash)
 	}
 	return plumbing.ZeroHash, brokenOff(s.Err())
 }
@@ -142,8 +137,8 @@ func readFetch(r io.Reader) (io.Reader, error) {
 
 // version 0: gitprotocol-pack(5). All servers speak it.
 
-// readAdvertised returns the reference's commit from the list of all references.
-func readAdvertised(r io.Reader, ref plumbing.ReferenceName) (plumbing.Hash, *capability.List, error) {
+// readAdvertised returns what the followed reference stands for, from the list of all references.
+func readAdvertised(r io.Reader, ref *followed) (plumbing.Hash, *capability.List, error) {
 	ar := packp.NewAdvRefs()
 	if err := ar.Decode(r); err != nil {
 		if errors.Is(err, packp.ErrEmptyAdvRefs) {
@@ -158,9 +153,9 @@ func readAdvertised(r io.Reader, ref plumbing.ReferenceName) (plumbing.Hash, *ca
 	if len(ar.Shallows) > 0 {
 		return plumbing.ZeroHash, nil, errShallowRemote
 	}
-	head, ok := ar.References[ref.String()]
-	if !ok {
-		return plumbing.ZeroHash, nil, ErrBranchGone
+	head, err := ref.pick(ar.References)
+	if err != nil {
+		return head, nil, err
 	}
 	if !ar.Capabilities.Supports(capability.Sideband64k) {
 		return plumbing.ZeroHash, nil, errors.New("the server is too old: it does not offer side-band-64k")

@@ -73,12 +73,15 @@ func (s *Source) clone(ctx context.Context) (*Snapshot, error) {
 	}
 	s.carryOver(ctx, fresh)
 	previous := s.rec.Commit
-	if previous == head.String() {
+	if s.rec.reference() == head {
 		previous = s.rec.Previous
 	}
-	snap, err := s.revision(ctx, fresh, head, plumbing.NewHash(previous), nil)
+	snap, err := s.arrived(ctx, fresh, head, plumbing.NewHash(previous), nil)
 	if err != nil {
 		s.held.hold(ctx, head, err)
+		if errors.Is(err, ErrUnverified) && fresh.has(plumbing.NewHash(s.rec.Commit)) {
+			err = errors.Join(err, s.mend(ctx, fresh))
+		}
 		return nil, err
 	}
 	if err := s.follows(ctx, fresh, snap); err != nil {
@@ -99,7 +102,7 @@ func (s *Source) clone(ctx context.Context) (*Snapshot, error) {
 
 // mend makes a fresh store the one in use for the revision that stays in force, if it holds that one.
 func (s *Source) mend(ctx context.Context, fresh *store) error {
-	snap, err := s.revision(ctx, fresh, plumbing.NewHash(s.rec.Commit), plumbing.NewHash(s.rec.Previous), nil)
+	snap, err := s.stored(ctx, fresh, s.rec)
 	if err != nil {
 		return fmt.Errorf("the revision in force cannot be restored: %w", err)
 	}
@@ -126,11 +129,11 @@ func (s *Source) carryOver(ctx context.Context, fresh *store) {
 		old = openObjects(dir)
 		defer old.close()
 	}
-	for _, head := range s.heads() {
+	for _, head := range append(s.heads(), s.rec.reference()) {
 		if fresh.has(head) {
 			continue
 		}
-		if err := fresh.copyFrom(ctx, old, shallow, head); err != nil {
+		if err := fresh.copyRef(ctx, old, shallow, head); err != nil {
 			s.log.Warn("a former revision is lost with the broken store", "revision", head.String(), "error", err)
 		}
 	}
@@ -166,6 +169,9 @@ func (s *Source) rewrite(ctx context.Context) error {
 	if err := fresh.copyFrom(ctx, s.store.objects, shallow, s.heads()...); err != nil {
 		return err
 	}
+	if err := fresh.copyRef(ctx, s.store.objects, shallow, s.rec.reference()); err != nil {
+		return err
+	}
 	return s.exchange(fresh, s.rec)
 }
 
@@ -175,7 +181,7 @@ func (s *Source) fresh() (*store, error) {
 	if err := os.RemoveAll(dir); err != nil {
 		return nil, fmt.Errorf("cannot remove an unfinished store: %w", err)
 	}
-	return createStore(dir, s.opt.Branch)
+	return createStore(dir, record{Branch: s.opt.Branch, Tag: s.follow.pattern}.localBranch())
 }
 
 // discard removes what is left of a fresh store when it was not exchanged.

@@ -11,7 +11,7 @@ import (
 type Snapshot struct {
 	// Commit is the full hexadecimal hash of the commit.
 	Commit string
-	// Branch is the branch that the commit was the head of.
+	// Branch is the branch that the commit was the head of, or tags/NAME when tags are followed.
 	Branch string
 	// Time is the committer's time.
 	Time time.Time
@@ -22,12 +22,15 @@ type Snapshot struct {
 	// snapshot's, this one included; 0 when there is none. When there is no previous snapshot, or its commit is
 	// not known any more, only this commit counts.
 	Allowed int
-	// Forced says that the previous snapshot's commit is not an ancestor of this one: history was rewritten.
+	// Forced says that the previous snapshot's commit is not an ancestor of this one: history was rewritten. When tags
+	// are followed it says that the tag was moved to another commit, or that a newer tag went away.
 	Forced bool
 
-	root *folder
-	read func(hash string) ([]byte, error)
-	rest func() // nil where nothing is kept
+	diverged       bool // the previous snapshot's commit is not an ancestor, be it a rewritten branch or another tag
+	tag, tagObject string
+	root           *folder
+	read           func(hash string) ([]byte, error)
+	rest           func() // nil where nothing is kept
 }
 
 // Entry is one file of a snapshot.

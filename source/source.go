@@ -17,6 +17,7 @@ import (
 type Source struct {
 	opt    Options
 	at     location
+	follow *followed
 	remote remote
 	log    *slog.Logger
 
@@ -31,6 +32,8 @@ type Source struct {
 	rec    record   // what was accepted last
 	closed bool
 	held   held
+	// trusted marks the keys that the revision in force was verified with.
+	trusted string
 
 	// mu guards the pointer alone: the store is exchanged for a new one while snapshots are read.
 	mu    sync.RWMutex
@@ -47,9 +50,15 @@ func New(opt Options) (*Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Source{opt: opt, at: at, turn: make(chan struct{}, 1)}
+	ref, err := newFollowed(opt.Branch, opt.Tags)
+	if err != nil {
+		return nil, err
+	}
+	if opt.Tags.Pattern != "" {
+		opt.Branch = opt.Tags.String() // in records and messages
+	}
+	s := &Source{opt: opt, at: at, follow: ref, turn: make(chan struct{}, 1)}
 	s.log = opt.Logger.With("repository", at.String(), "branch", opt.Branch)
-	ref := plumbing.NewBranchReferenceName(opt.Branch)
 	switch {
 	case at.local():
 		s.remote = &localRemote{path: at.path, ref: ref}

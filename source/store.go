@@ -32,8 +32,27 @@ type record struct {
 	// Commit is the accepted revision, Previous the one accepted before it.
 	Commit   string `json:"commit"`
 	Previous string `json:"previous,omitempty"`
+	// Tag is the name of the tag that stood at Commit, if tags are followed, and TagObject its object if it has one.
+	Tag       string `json:"tag,omitempty"`
+	TagObject string `json:"tagObject,omitempty"`
 	// Kept are accepted commits that a rewritten branch no longer leads to, newest first.
 	Kept []string `json:"kept,omitempty"`
+}
+
+// localBranch is the branch of our store that stands at the revision.
+func (r record) localBranch() string {
+	if r.Tag != "" {
+		return "refs/heads/" + tagBranch
+	}
+	return "refs/heads/" + r.Branch
+}
+
+// reference is what the followed reference stood for.
+func (r record) reference() plumbing.Hash {
+	if r.TagObject != "" {
+		return plumbing.NewHash(r.TagObject)
+	}
+	return plumbing.NewHash(r.Commit)
 }
 
 // maxKept bounds the commits that are kept after the branch was rewritten: old revisions may still be in force for
@@ -53,7 +72,7 @@ func createStore(dir, branch string) (*store, error) {
 		}
 	}
 	for name, text := range map[string]string{
-		"HEAD":   "ref: refs/heads/" + branch + "\n",
+		"HEAD":   "ref: " + branch + "\n",
 		"config": "[core]\n\trepositoryformatversion = 0\n\tbare = true\n[gc]\n\tauto = 0\n",
 	} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
@@ -127,7 +146,7 @@ func (s *store) accept(rec record) error {
 	if err := replaceFile(filepath.Join(s.dir, recordFile), string(data)+"\n", true); err != nil {
 		return inStore(fmt.Errorf("cannot write the store's record: %w", err))
 	}
-	ref := filepath.Join(s.dir, "refs", "heads", filepath.FromSlash(rec.Branch))
+	ref := filepath.Join(s.dir, filepath.FromSlash(rec.localBranch()))
 	if err := os.MkdirAll(filepath.Dir(ref), 0o700); err != nil {
 		return inStore(fmt.Errorf("cannot write the store's branch: %w", err))
 	}

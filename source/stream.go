@@ -15,7 +15,7 @@ import (
 // streamRemote is a remote with which all is said over one connection, a new one for each poll: SSH and git's own
 // protocol.
 type streamRemote struct {
-	ref  plumbing.ReferenceName
+	ref  *followed
 	poll time.Duration
 	kind streamKind
 }
@@ -77,7 +77,7 @@ func (r *streamRemote) fetch(ctx context.Context, skip func(plumbing.Hash) bool,
 
 // head asks for the branch's head. The capabilities are nil when the server speaks version 2; any other has sent all of
 // its references unasked.
-func (s *stream) head(ref plumbing.ReferenceName) (plumbing.Hash, *capability.List, error) {
+func (s *stream) head(ref *followed) (plumbing.Hash, *capability.List, error) {
 	version, rest, err := readGreeting(s.out)
 	if err != nil {
 		return plumbing.ZeroHash, nil, err

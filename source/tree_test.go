@@ -80,7 +80,7 @@ func FuzzServerAnswers(f *testing.F) {
 	} {
 		f.Add([]byte(s))
 	}
-	ref := plumbing.NewBranchReferenceName("main")
+	ref := &followed{branch: "refs/heads/main"}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		if h, err := readLsRefs(strings.NewReader(string(data)), ref); err == nil && h.IsZero() {
 			t.Error("ls-refs: neither a commit nor an error")

@@ -38,12 +38,13 @@ func (s *Source) watchBranch(ctx context.Context, changed func()) error {
 		return fmt.Errorf("cannot watch %s: %w", s.at, err)
 	}
 	defer w.Close()
-	ref := plumbing.NewBranchReferenceName(s.opt.Branch)
+	follow := *s.follow // which others use at the same time
+	ref := follow.place()
 	// The first look comes after the watches, so that no change falls between them.
 	if err := watchAll(w, s.at.path, ref); err != nil {
 		return fmt.Errorf("cannot watch %s: %w", s.at, err)
 	}
-	was := headOf(s.at.path, ref)
+	was := headOf(s.at.path, &follow)
 	if last := s.last.Load(); last != nil && last.Commit != was.String() {
 		changed()
 	}
@@ -67,20 +68,20 @@ func (s *Source) watchBranch(ctx context.Context, changed func()) error {
 				return fmt.Errorf("cannot watch %s: %w", s.at, err)
 			}
 		}
-		if now := headOf(s.at.path, ref); now != was {
+		if now := headOf(s.at.path, &follow); now != was {
 			was = now
 			changed()
 		}
 	}
 }
 
-// headOf returns the branch's head; zero when there is none to be read.
-func headOf(path string, ref plumbing.ReferenceName) plumbing.Hash {
+// headOf returns what the followed reference stands for; zero when there is none to be read.
+func headOf(path string, f *followed) plumbing.Hash {
 	dir, err := gitDir(path)
 	if err != nil {
 		return plumbing.ZeroHash
 	}
-	head, err := readRef(dir, ref)
+	head, err := readFollowed(dir, f)
 	if err != nil {
 		return plumbing.ZeroHash
 	}

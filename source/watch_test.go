@@ -16,8 +16,8 @@ func watched(t *testing.T, s *Source) <-chan string {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	heads, ended := make(chan string, 100), make(chan error, 1)
-	ref := plumbing.NewBranchReferenceName(s.opt.Branch)
-	go func() { ended <- s.Watch(ctx, func() { heads <- headOf(s.at.path, ref).String() }) }()
+	ref := *s.follow
+	go func() { ended <- s.Watch(ctx, func() { heads <- headOf(s.at.path, &ref).String() }) }()
 	t.Cleanup(func() {
 		cancel()
 		if err := <-ended; err != nil {
