@@ -123,6 +123,7 @@ func (a *agent) newLoop() *reconcile.Loop {
 
 func (a *agent) Fetched(time.Duration, error) {}
 func (a *agent) Rewritten()                   {}
+func (a *agent) Unverified()                  {}
 func (a *agent) Passed(time.Duration, error)  {}
 func (a *agent) Acted(action plan.Action, err error) {
 	a.mu.Lock()

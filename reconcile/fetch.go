@@ -91,7 +91,7 @@ func (f *fetcher) load(ctx context.Context) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if err == nil {
-		f.snapshot = s
+		f.snapshot, f.state.Branch = s, s.Branch
 	}
 	f.showHeld()
 	if h := f.opts.Source.Held(); h != nil {
@@ -129,7 +129,12 @@ func (f *fetcher) fetch(ctx context.Context) {
 			return
 		}
 	}
-	f.pace.answered(time.Now(), err)
+	if errors.Is(err, source.ErrUnverified) {
+		f.refused(err)
+		f.pace.answered(time.Now(), nil) // the repository is in order, and the next commit may be, too
+	} else {
+		f.pace.answered(time.Now(), err)
+	}
 	f.opts.Metrics.Fetched(time.Since(begun), err)
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -153,7 +158,7 @@ func (f *fetcher) fetch(ctx context.Context) {
 			f.opts.Metrics.Rewritten()
 		}
 	}
-	f.state.Error, f.state.Success = "", time.Now()
+	f.state.Error, f.state.Success, f.state.Branch = "", time.Now(), s.Branch
 	f.snapshot = s
 }
 
@@ -162,6 +167,15 @@ func (f *fetcher) next() int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.begun + 1
+}
+
+// refused counts a revision that is not verified, once for each reason.
+func (f *fetcher) refused(err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.state.Error != err.Error() {
+		f.opts.Metrics.Unverified()
+	}
 }
 
 // latest is the newest revision, nil before the first, and how it stands.

@@ -93,6 +93,8 @@ type Metrics interface {
 	Fetched(took time.Duration, err error)
 	// Rewritten counts that the branch's history was rewritten, whether that is followed or held.
 	Rewritten()
+	// Unverified counts a revision that was refused because it does not carry the signatures that it must.
+	Unverified()
 	Passed(took time.Duration, err error)
 	Acted(action plan.Action, err error)
 }

@@ -88,6 +88,7 @@ type uncounted struct{}
 
 func (uncounted) Fetched(time.Duration, error) {}
 func (uncounted) Rewritten()                   {}
+func (uncounted) Unverified()                  {}
 func (uncounted) Passed(time.Duration, error)  {}
 func (uncounted) Acted(plan.Action, error)     {}
 

@@ -208,6 +208,16 @@ func (s *Source) recallRecord() record {
 	return rec
 }
 
+// InForce is the revision that the source accepted last whose folder that is, whether it runs or not; empty when that is
+// not known.
+func InForce(dir string) string {
+	var rec record
+	if readJSON(filepath.Join(dir, inForceFile), &rec) != nil || !plumbing.IsHash(rec.Commit) {
+		return ""
+	}
+	return rec.Commit
+}
+
 // watchAccepted calls changed whenever somebody accepts a commit.
 func (s *Source) watchAccepted(ctx context.Context, changed func()) error {
 	w, err := fsnotify.NewWatcher()

@@ -34,6 +34,9 @@ type Options struct {
 	Tags Tags
 	// Verify says which signatures a revision must carry; none when it is zero.
 	Verify Verify
+	// Accepted is the commit that VerifyAll begins after as long as this source has accepted none; the newest commit
+	// alone is verified when it is empty.
+	Accepted string
 	// Path is the folder in the repository that holds the documents; the whole repository when empty or ".".
 	Path string
 	// Dir belongs to the source alone: it holds the store and is made when missing.
@@ -104,7 +107,7 @@ func (o Options) withDefaults() (Options, error) {
 	if o.ForcedPush != Follow && o.ForcedPush != Hold {
 		return o, fmt.Errorf("forcedPush %q: say %s or %s", o.ForcedPush, Follow, Hold)
 	}
-	if err := o.Verify.validate(); err != nil {
+	if err := o.Verify.Validate(); err != nil {
 		return o, err
 	}
 	if o.Timeout == 0 {

@@ -25,6 +25,12 @@ type Tags struct {
 	Semver string
 }
 
+// Validate says what is wrong with the options, in the words of the agent's file.
+func (t Tags) Validate() error {
+	_, err := newFollowed(DefaultBranch, t)
+	return err
+}
+
 func (t Tags) String() string { return strings.TrimSpace("tags " + t.Pattern + " " + t.Semver) }
 
 // ErrNoTag means that the remote answered and has no tag that matches.

@@ -2,6 +2,7 @@ package source
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -67,7 +68,8 @@ func (e *UnverifiedError) Error() string {
 
 func (e *UnverifiedError) Unwrap() []error { return []error{ErrUnverified, e.Err} }
 
-func (v Verify) validate() error {
+// Validate says what is wrong with the options, in the words of the agent's file. It reads no file.
+func (v Verify) Validate() error {
 	switch {
 	case v == Verify{}:
 		return nil
@@ -229,7 +231,8 @@ func (s *Source) arrived(ctx context.Context, st *store, object, previous plumbi
 	if err != nil {
 		return nil, err
 	}
-	c := candidate{store: st, commit: commit, object: object, tag: s.follow.tag(), base: plumbing.NewHash(s.rec.Commit), now: time.Now()}
+	c := candidate{store: st, commit: commit, object: object, tag: s.follow.tag(), now: time.Now()}
+	c.base = plumbing.NewHash(cmp.Or(s.rec.Commit, s.opt.Accepted))
 	if err := s.verify(ctx, c); err != nil {
 		return nil, err
 	}

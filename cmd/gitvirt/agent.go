@@ -82,7 +82,8 @@ func newAgent(set settings, store string, log *slog.Logger) (*agent, error) {
 	}
 	src, err := source.New(source.Options{
 		URL: set.Repo, Branch: set.Branch, Path: set.Path, Dir: store, Auth: set.Auth.source(), Logger: log,
-		ForcedPush: source.ForcedPush(set.ForcedPush),
+		ForcedPush: source.ForcedPush(set.ForcedPush), Verify: set.Verify.source(), Tags: set.Ref.source(),
+		Accepted: source.InForce(set.storeDir()),
 	})
 	if err != nil {
 		return nil, err

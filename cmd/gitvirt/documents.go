@@ -66,18 +66,19 @@ func (d *documentFlags) source(ctx context.Context) (*source.Source, func(), err
 		return nil, nil, err
 	}
 	var a auth
+	var tags source.Tags
 	if d.config != "" {
 		s, err := read(d.config)
 		if err != nil {
 			return nil, nil, err
 		}
-		a = s.Auth
+		a, tags = s.Auth, s.Ref.source()
 	}
 	url := d.repo
 	if url == "" {
 		url = d.dir
 	}
-	src, done, err := temporary(source.Options{URL: url, Branch: d.branch, Path: d.path, Auth: a.source(), Logger: slog.New(slog.DiscardHandler)})
+	src, done, err := temporary(source.Options{URL: url, Branch: d.branch, Path: d.path, Tags: tags, Auth: a.source(), Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		return nil, nil, err
 	}

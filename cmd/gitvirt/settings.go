@@ -41,6 +41,8 @@ type settings struct {
 	Notices       []notices     `yaml:"notices"`
 	Secrets       secrets       `yaml:"secrets"`
 	Policy        policy        `yaml:"policy"`
+	Verify        verify        `yaml:"verify"`
+	Ref           ref           `yaml:"ref"`
 	// LibvirtConfigDir and LibvirtStateDir are where libvirt keeps its domains' XML, when that cannot be told from the
 	// URI.
 	LibvirtConfigDir string `yaml:"libvirtConfigDir"`
@@ -146,6 +148,7 @@ func (s settings) validate() error {
 	if err := s.ForcedPush.validate(); err != nil {
 		errs = append(errs, err)
 	}
+	errs = append(errs, s.Verify.validate(), s.Ref.validate())
 	if s.StateDir == "" {
 		errs = append(errs, errors.New("no folder for what the agent keeps: say --state-dir"))
 	}

@@ -12,7 +12,7 @@ import (
 type Metrics struct {
 	fetches, passes, actions *prometheus.CounterVec
 	fetchTime, passTime      prometheus.Histogram
-	rewritten                prometheus.Counter
+	rewritten, unverified    prometheus.Counter
 }
 
 // NewMetrics registers the counters.
@@ -29,6 +29,9 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 		rewritten: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "gitvirt_source_forced_pushes_total", Help: "Rewritten histories of the branch, followed or held.",
 		}),
+		unverified: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "gitvirt_source_unverified_total", Help: "Revisions that were refused because they do not carry the signatures that they must.",
+		}),
 		passes:   counter("gitvirt_reconcile_total", "Passes, by result.", "result"),
 		passTime: histogram("gitvirt_reconcile_duration_seconds", "How long a pass took, its work at instances left out."),
 		actions:  counter("gitvirt_actions_total", "Actions at instances, by reason, effect and result.", "action", "effect", "result"),
@@ -38,7 +41,7 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 		c.WithLabelValues(success)
 		c.WithLabelValues(failure)
 	}
-	r.MustRegister(m.fetches, m.fetchTime, m.rewritten, m.passes, m.passTime, m.actions)
+	r.MustRegister(m.fetches, m.fetchTime, m.rewritten, m.unverified, m.passes, m.passTime, m.actions)
 	return m
 }
 
@@ -60,6 +63,9 @@ func (m *Metrics) Fetched(took time.Duration, err error) {
 	m.fetches.WithLabelValues(result(err)).Inc()
 	m.fetchTime.Observe(took.Seconds())
 }
+
+// Unverified counts a revision that was refused because it does not carry the signatures that it must.
+func (m *Metrics) Unverified() { m.unverified.Inc() }
 
 // Rewritten counts that the branch's history was rewritten.
 func (m *Metrics) Rewritten() { m.rewritten.Inc() }

@@ -46,7 +46,7 @@ func TestMetricsAreClean(t *testing.T) {
 func TestMetricsThatDashboardsBuildOn(t *testing.T) {
 	registry, server := allMetrics(t)
 	for _, name := range []string{"gitvirt_build_info", "gitvirt_revision_info", "gitvirt_source_fetch_total", "gitvirt_source_fetch_duration_seconds",
-		"gitvirt_source_last_success_timestamp_seconds", "gitvirt_reconcile_total", "gitvirt_reconcile_duration_seconds", "gitvirt_actions_total",
+		"gitvirt_source_last_success_timestamp_seconds", "gitvirt_source_unverified_total", "gitvirt_reconcile_total", "gitvirt_reconcile_duration_seconds", "gitvirt_actions_total",
 		"gitvirt_instance_info", "gitvirt_instance_desired_running", "gitvirt_instance_running", "gitvirt_instance_synced",
 		"gitvirt_instance_restart_required", "gitvirt_instance_blocked", "gitvirt_instance_restarts_total", "gitvirt_documents", "gitvirt_libvirt_up"} {
 		if n, err := testutil.GatherAndCount(registry, name); n == 0 || err != nil {
