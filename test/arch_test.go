@@ -27,6 +27,7 @@ var layers = []layer{
 	{"render/metadata", []string{"render/domxml"}},
 	{"render/preference", []string{"render/manifest"}},
 	{"render/...", nil},
+	{"source/verify", nil},
 	{"source/...", nil},
 	{"runner/sandbox/...", nil},
 	{"runner/...", []string{"reconcile/plan", "render/..."}},
@@ -55,7 +56,7 @@ var restricted = []struct {
 }
 
 // pure are the packages that decide: the same input gives the same output, whatever the machine and the time.
-var pure = []string{"render/...", "reconcile/plan/...", "reconcile/policy/...", "reconcile/webhook"}
+var pure = []string{"render/...", "reconcile/plan/...", "reconcile/policy/...", "reconcile/webhook", "source/verify"}
 
 // impure are the imports that a pure package may not have itself. What a library does inside is not looked at.
 var impure = []string{
