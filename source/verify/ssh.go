@@ -33,8 +33,8 @@ func (k Keys) checkSSH(s Signed) (Signer, error) {
 	if sig.Namespace != namespace {
 		return fail("but for %.40q and not for git", sig.Namespace)
 	}
-	if why := badAlgorithm(sig); why != "" {
-		return fail("%s", why)
+	if !slices.Contains(strong, sig.Signature.Format) {
+		return fail("with %.40q, which can be forged or is not known: sign with an Ed25519, ECDSA or RSA key and a newer ssh-keygen", sig.Signature.Format)
 	}
 	if err := sshsig.Verify(bytes.NewReader(s.Payload), sig, sig.PublicKey, sig.HashAlgorithm, namespace); err != nil {
 		return fail("but its content is not what was signed: %w", err)
@@ -58,15 +58,10 @@ func describe(key ssh.PublicKey) string {
 	return "key " + ssh.FingerprintSHA256(key)
 }
 
-// badAlgorithm says what is wrong with how a signature was made. ssh-keygen makes none with SHA-1 but from DSA keys.
-func badAlgorithm(sig *sshsig.Signature) string {
-	switch key := plainKey(sig.PublicKey); {
-	case key.Type() == ssh.InsecureKeyAlgoDSA:
-		return "which is a DSA key: those can be forged"
-	case key.Type() == ssh.KeyAlgoRSA && sig.Signature.Format != ssh.KeyAlgoRSASHA256 && sig.Signature.Format != ssh.KeyAlgoRSASHA512:
-		return "with SHA-1, which can be forged: sign with a newer ssh-keygen"
-	}
-	return ""
+// strong are the algorithms of signatures that count: those without SHA-1, which DSA keys and old RSA signatures use.
+var strong = []string{
+	ssh.KeyAlgoED25519, ssh.KeyAlgoSKED25519, ssh.KeyAlgoECDSA256, ssh.KeyAlgoECDSA384, ssh.KeyAlgoECDSA521, ssh.KeyAlgoSKECDSA256,
+	ssh.KeyAlgoRSASHA256, ssh.KeyAlgoRSASHA512,
 }
 
 func plainKey(key ssh.PublicKey) ssh.PublicKey {
@@ -177,8 +172,8 @@ func checkCertificate(c *ssh.Certificate, at time.Time) error {
 	for name := range c.CriticalOptions {
 		return fmt.Errorf("which is valid under a condition only: %.40q", name)
 	}
-	if c.Signature == nil || c.SignatureKey.Type() == ssh.InsecureKeyAlgoDSA || c.Signature.Format == ssh.KeyAlgoRSA {
-		return errors.New("whose CA signed with SHA-1, which can be forged")
+	if c.Signature == nil || !slices.Contains(strong, c.Signature.Format) {
+		return errors.New("whose CA signed with an algorithm that can be forged or is not known")
 	}
 	// The checker is asked for one of its principals: which of them counts is found out elsewhere.
 	checker := ssh.CertChecker{Clock: func() time.Time { return at }}
