@@ -2,9 +2,15 @@ package verify
 
 import (
 	"bytes"
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/sha256"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/hiddeco/sshsig"
+	"golang.org/x/crypto/ssh"
 )
 
 // zone is the time zone of the machine that the tests play, in both spellings.
@@ -138,4 +144,34 @@ func withSignature(payload []byte, sig string) []byte {
 	folded := "gpgsig " + strings.ReplaceAll(strings.TrimSuffix(sig, "\n"), "\n", "\n ") + "\n"
 	at := bytes.Index(payload, []byte("\n\n")) + 1
 	return []byte(string(payload[:at]) + folded + string(payload[at:]))
+}
+
+// TestWeakSSHSignature makes a signature with SHA-1, as the ssh-keygen of old did with RSA keys.
+func TestWeakSSHSignature(t *testing.T) {
+	private, err := rsa.GenerateKey(rand.Reader, 2048)
+	if err != nil {
+		t.Fatal(err)
+	}
+	signer, err := ssh.NewSignerFromKey(private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	payload := []byte(someCommit)
+	for algorithm, good := range map[string]bool{ssh.KeyAlgoRSA: false, ssh.KeyAlgoRSASHA256: true, ssh.KeyAlgoRSASHA512: true} {
+		digest := sha256.Sum256(payload)
+		data := append([]byte("SSHSIG"), ssh.Marshal(struct{ Namespace, Reserved, Hash, Digest string }{"git", "", "sha256", string(digest[:])})...)
+		sig, err := signer.(ssh.AlgorithmSigner).SignWithAlgorithm(rand.Reader, data, algorithm)
+		if err != nil {
+			t.Fatal(err)
+		}
+		armoured := sshsig.Armor(&sshsig.Signature{Version: 1, PublicKey: signer.PublicKey(), Namespace: "git", HashAlgorithm: sshsig.HashSHA256, Signature: sig})
+		signers, err := ReadSigners("signers", []byte("alice "+string(ssh.MarshalAuthorizedKey(signer.PublicKey()))), time.UTC)
+		if err != nil {
+			t.Fatal(err)
+		}
+		who, err := Keys{SSH: signers}.Check(Signed{Payload: payload, Signature: armoured}, time.Now())
+		if (err == nil) != good || err != nil && !strings.Contains(err.Error(), `"ssh-rsa"`) {
+			t.Errorf("%s: %v, %v", algorithm, who, err)
+		}
+	}
 }
