@@ -123,7 +123,7 @@ func TestFollowTags(t *testing.T) {
 		if got := git(t, s.path(storeDir), "rev-parse", "HEAD"); got != eleven {
 			t.Errorf("the store's HEAD is %s", got)
 		}
-	})
+	}, "path", "http", "http version 0", "ssh", "git")
 }
 
 func TestVerifyTags(t *testing.T) {

@@ -58,17 +58,7 @@ func (s signers) as(name string) []string {
 
 // overTwo runs a test with a repository on this machine and with one behind a server: how it is spoken to does not matter.
 func overTwo(t *testing.T, test func(t *testing.T, r *repo, opt Options)) {
-	for _, tr := range transports {
-		if tr.name != "path" && tr.name != "http" {
-			continue
-		}
-		t.Run(tr.name, func(t *testing.T) {
-			r := newRepo(t)
-			opt := tr.options(t, r)
-			opt.Dir = t.TempDir()
-			test(t, r, opt)
-		})
-	}
+	overTransports(t, test, "path", "http")
 }
 
 // sign commits everything, signed, pushes it by force, and returns the commit.
@@ -164,7 +154,7 @@ func TestVerifyHead(t *testing.T) {
 		r.git("reset", "-q", "--hard", unsigned)
 		r.push()
 		refuses(t, s, unsigned, "it is not signed")
-	})
+	}, "path", "http", "http version 0", "ssh")
 }
 
 // TestKeyFiles: rotation needs no restart, and what cannot be read verifies nothing.
