@@ -31,6 +31,13 @@ func (t Tags) Validate() error {
 	return err
 }
 
+// Match says whether a reference, by its full name, is one of the tags by its name.
+func (t Tags) Match(ref string) bool {
+	name, is := strings.CutPrefix(ref, tagFolder)
+	matches, err := path.Match(t.Pattern, name)
+	return is && matches && err == nil
+}
+
 func (t Tags) String() string { return strings.TrimSpace("tags " + t.Pattern + " " + t.Semver) }
 
 // ErrNoTag means that the remote answered and has no tag that matches.

@@ -176,7 +176,7 @@ func TestTheRepositoryIsAskedAtOnce(t *testing.T) {
 		}
 		return file
 	}
-	config := write("agent.yaml", fmt.Sprintf("webhook: {secretFile: %s}\nnotices:\n- {provider: Gitea, url: %q, repository: team/vms, tokenFile: %s}\n",
+	config := write("agent.yaml", fmt.Sprintf("forcedPush: Hold\nwebhook: {secretFile: %s}\nnotices:\n- {provider: Gitea, url: %q, repository: team/vms, tokenFile: %s}\n",
 		write("secret", hookSecret), forge.URL, write("token", token)))
 	h.flags = []string{"--repo", h.serveGit(), "--config", config}
 	first := h.push("First", machineDoc("web", "", "16Mi"))
@@ -232,9 +232,16 @@ func TestTheRepositoryIsAskedAtOnce(t *testing.T) {
 	}
 	forge.heard(t, fifth, "failure")
 
+	// A branch that was rewritten is held, and its author hears so.
+	h.git(h.clone, "commit", "--quiet", "--amend", "-m", "Rewrite it")
+	h.git(h.clone, "push", "--quiet", "--force", "origin", "HEAD:main")
+	if code, err := h.post(http.DefaultClient, "main", hookSecret); code != http.StatusAccepted || err != nil {
+		t.Errorf("a forced push: %d %v", code, err)
+	}
+	forge.heard(t, h.git(h.clone, "rev-parse", "HEAD"), "failure")
 	sandboxtest.Wait(t, patience, func() bool { // one that is killed before it has noted what it said says it again
 		raw, err := os.ReadFile(filepath.Join(h.state, "notices.json"))
-		return err == nil && strings.Contains(string(raw), fifth)
+		return err == nil && strings.Contains(string(raw), h.git(h.clone, "rev-parse", "HEAD"))
 	}, "the agent has noted what it said")
 
 	// Two agents do not share a state.

@@ -40,6 +40,9 @@ func (a *agent) publish(f status.Facts) {
 	if news.Known = news.Known && f.Documents.Unread == 0; news.Known { // else it will be known soon
 		news.Instances = notice.Instances(a.server.Latest())
 	}
+	if v, ok := notice.Refused(f); ok {
+		news.Refused = &v
+	}
 	a.sender.Publish(news)
 }
 

@@ -113,3 +113,15 @@ func TestTheReadmeListsEveryKeyWithItsFlag(t *testing.T) {
 		}
 	}
 }
+
+func TestAPushIsOfWhatIsFollowed(t *testing.T) {
+	branch, tags := defaults(), defaults()
+	tags.Ref.TagPattern = "v*"
+	for pushed, want := range map[string][2]bool{
+		"refs/heads/main": {true, false}, "refs/heads/v1": {false, false}, "refs/tags/v1.2": {false, true}, "refs/tags/other": {false, false}, "refs/tags/main": {false, false},
+	} {
+		if got := [2]bool{branch.follows(pushed), tags.follows(pushed)}; got != want {
+			t.Errorf("%s: %v, want %v", pushed, got, want)
+		}
+	}
+}

@@ -18,7 +18,15 @@ func (a *agent) newReceiver() *receiver.Receiver {
 	}
 	return receiver.New(receiver.Options{
 		Secrets: func() (hooks.Secrets, error) { return receiver.Secrets(file) },
-		Follows: func(ref string) bool { return ref == "refs/heads/"+a.set.Branch },
+		Follows: a.set.follows,
 		Trigger: func() { a.loop.Trigger() }, Spacing: webhookSpacing, Logger: a.log, Registerer: a.registry,
 	})
+}
+
+// follows says whether a push to a reference may bring a revision.
+func (s settings) follows(ref string) bool {
+	if tags := s.Ref.source(); tags.Pattern != "" {
+		return tags.Match(ref)
+	}
+	return ref == "refs/heads/"+s.Branch
 }

@@ -13,11 +13,12 @@ const maxWaiting = 1024
 type Notice struct {
 	// Instance is whom it is about; empty for the revision.
 	Instance string
-	// Commit is the revision in force.
-	Commit string
-	State  State
-	Text   string
-	Time   time.Time
+	// Commit is the revision in force; or, when Refused, one that does not come into force.
+	Commit  string
+	Refused bool
+	State   State
+	Text    string
+	Time    time.Time
 }
 
 func (n Notice) key() string {
@@ -31,6 +32,8 @@ func (n Notice) key() string {
 type Said struct {
 	Commit string `json:"commit,omitempty"`
 	State  State  `json:"state,omitempty"`
+	// Refused is the last commit that was said not to come into force.
+	Refused string `json:"refused,omitempty"`
 	// Instances are those that were not said to be Ready.
 	Instances map[string]State `json:"instances,omitempty"`
 }
@@ -48,19 +51,22 @@ type Ledger struct {
 
 // NewLedger continues after what was said.
 func NewLedger(said Said) *Ledger {
-	return &Ledger{said: Said{said.Commit, said.State, maps.Clone(said.Instances)}, waiting: map[string]Notice{}}
+	said.Instances = maps.Clone(said.Instances)
+	return &Ledger{said: said, waiting: map[string]Notice{}}
 }
 
 // Said is what was told, for keeping.
 func (l *Ledger) Said() Said {
-	return Said{l.said.Commit, l.said.State, maps.Clone(l.said.Instances)}
+	said := l.said
+	said.Instances = maps.Clone(said.Instances)
+	return said
 }
 
 // Verdict takes how the revision fares. Transitions alone are told: pending only of a revision of which nothing was told yet,
 // so that mending what somebody changed by hand is no news. It returns how many notices were dropped for it.
 func (l *Ledger) Verdict(v Verdict, at time.Time) int {
 	commit, state := l.said.Commit, l.said.State
-	if last, ok := l.waiting["commit "+l.last]; ok {
+	if last, ok := l.waiting["commit "+l.last]; ok && !last.Refused {
 		commit, state = last.Commit, last.State
 	}
 	if v.Commit == commit && (v.State == state || v.State == Pending) {
@@ -71,6 +77,15 @@ func (l *Ledger) Verdict(v Verdict, at time.Time) int {
 		l.drop(n.key()) // it is in force again: its notice comes after those of the commits between
 	}
 	l.last = v.Commit
+	return l.add(n)
+}
+
+// Refused takes the commit that does not come into force, which is told once. It returns how many notices were dropped for it.
+func (l *Ledger) Refused(v Verdict, at time.Time) int {
+	n := Notice{Commit: v.Commit, Refused: true, State: v.State, Text: v.Text, Time: at}
+	if l.waiting[n.key()].Refused || l.wasSaid(n) {
+		return 0
+	}
 	return l.add(n)
 }
 
@@ -135,7 +150,7 @@ func (l *Ledger) add(n Notice) int {
 func (l *Ledger) commitsWait(n Notice) bool {
 	return n.Instance == "" && slices.ContainsFunc(l.order, func(key string) bool {
 		w := l.waiting[key]
-		return w.Instance == "" && w.Commit != n.Commit
+		return w.Instance == "" && !w.Refused && w.Commit != n.Commit
 	})
 }
 
@@ -162,8 +177,11 @@ func (l *Ledger) Next() (Notice, bool) {
 }
 
 func (l *Ledger) wasSaid(n Notice) bool {
-	if n.Instance != "" {
+	switch {
+	case n.Instance != "":
 		return n.State == l.saidOf(n.Instance)
+	case n.Refused:
+		return n.Commit == l.said.Refused
 	}
 	return n.Commit == l.said.Commit && n.State == l.said.State
 }
@@ -172,6 +190,8 @@ func (l *Ledger) wasSaid(n Notice) bool {
 func (l *Ledger) Told(n Notice) {
 	l.sending = ""
 	switch {
+	case n.Refused:
+		l.said.Refused = n.Commit
 	case n.Instance == "":
 		l.said.Commit, l.said.State = n.Commit, n.State
 	case n.State == Ready || n.State == Removed:
@@ -182,7 +202,7 @@ func (l *Ledger) Told(n Notice) {
 		}
 		l.said.Instances[n.Instance] = n.State
 	}
-	if now, ok := l.waiting[n.key()]; ok && now.State == n.State {
+	if now, ok := l.waiting[n.key()]; ok && now.State == n.State && now.Refused == n.Refused {
 		l.drop(n.key())
 	}
 }

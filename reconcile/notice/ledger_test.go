@@ -40,6 +40,8 @@ func script(t *testing.T, steps string) string {
 			say(taken)
 		case step == "again":
 			l = NewLedger(l.Said())
+		case words[0] == "refused":
+			l.Refused(Verdict{Commit: words[1], State: Held}, time.Time{})
 		case words[0] == strings.ToUpper(words[0]):
 			l.Verdict(Verdict{Commit: words[0], State: State(words[1])}, time.Time{})
 		default:
@@ -69,6 +71,12 @@ func TestOnlyTransitionsAreTold(t *testing.T) {
 		{"it changes while it is told", "A success; take; A failure; told; tell", "A success; A failure"},
 		{"it changes and back while it is told", "A success; tell; A failure; take; A success; told; tell", "A success; A failure; A success"},
 		{"it changes and back, and was not told", "A success; tell; A failure; take; A success; tell", "A success"},
+		{"one that does not come into force", "A success; tell; A success; refused B; tell; A success; refused B; tell", "A success; B held"},
+		{"and comes into force later", "refused B; A success; tell; B pending; B success; tell", "B held; A success; B success"},
+		{"and comes into force before that is told", "A success; tell; refused B; B success; tell", "A success; B success"},
+		{"and nothing twice after a restart", "A success; refused B; tell; again; A success; refused B; tell", "A success; B held"},
+		{"one after the other", "A success; refused B; tell; refused C; A success; tell", "A success; B held; C held"},
+		{"back to one that was in force", "A success; B success; tell; B success; refused A; tell; B success; tell", "A success; B success; A held"},
 
 		{"instances that are well", "a Ready b Ready; tell", ""},
 		{"one that is not", "a Ready b Failed; tell; a Ready b Failed; tell; a Ready b Ready; tell", "b Failed; b Ready"},
@@ -122,6 +130,14 @@ func TestLedgerByChance(t *testing.T) {
 		var now []Instance
 		var verdict Verdict
 		hear := func(n Notice) {
+			if n.Refused {
+				if heard["refused"] == State(n.Commit) {
+					t.Fatalf("seed %d: %s is said to be refused twice", seed, n.Commit)
+				}
+				heard["refused"] = State(n.Commit)
+				l.Told(n)
+				return
+			}
 			key := n.key()
 			before, ok := heard[key]
 			if n.Instance != "" && !ok {
@@ -139,7 +155,7 @@ func TestLedgerByChance(t *testing.T) {
 			l.Told(n)
 		}
 		for range 40 {
-			switch r.IntN(6) {
+			switch r.IntN(7) {
 			case 0, 1:
 				verdict = Verdict{Commit: string(rune('A' + r.IntN(3))), State: states[r.IntN(len(states))]}
 				l.Verdict(verdict, time.Time{})
@@ -154,6 +170,10 @@ func TestLedgerByChance(t *testing.T) {
 			case 4:
 				if n, ok := l.Next(); ok {
 					hear(n)
+				}
+			case 6:
+				if c := string(rune('A' + r.IntN(3))); c != verdict.Commit {
+					l.Refused(Verdict{Commit: c, State: Held}, time.Time{})
 				}
 			case 5: // a try that fails, while things change
 				l.Next()

@@ -17,7 +17,7 @@ const (
 	Pending State = "pending" // the host converges
 	Success State = "success" // all is as the revision says, or waits for the next start of a machine
 	Failure State = "failure" // a document is broken, an action failed, or something stands in the way
-	Held    State = "held"    // it removes more than the budget lets it, and waits for somebody's word
+	Held    State = "held"    // it waits for somebody's word: it removes more than the budget lets it, or is not in force
 )
 
 // Verdict is how a revision fares.
@@ -96,6 +96,15 @@ func Judge(f status.Facts) (Verdict, bool) {
 		text += fmt.Sprintf("; %d machines wait for a restart", len(waiting))
 	}
 	return tell(Success, text)
+}
+
+// Refused is the commit that the repository has and that does not come into force; false when there is none.
+func Refused(f status.Facts) (Verdict, bool) {
+	h := f.Source.Held
+	if h == nil {
+		return Verdict{}, false
+	}
+	return Verdict{Commit: h.Commit, State: Held, Text: h.Reason}, true
 }
 
 // InSync says whether there is nothing to do, and nothing wrong with what was asked for.

@@ -90,6 +90,17 @@ func TestJudge(t *testing.T) {
 	}
 }
 
+func TestRefused(t *testing.T) {
+	f := status.Facts{Source: status.Source{Revision: commit}}
+	if v, ok := Refused(f); ok {
+		t.Errorf("nothing is held, and it says %+v", v)
+	}
+	f.Source.Held = &status.Held{Commit: "b", Reason: "the branch was rewritten"}
+	if v, ok := Refused(f); !ok || v != (Verdict{"b", Held, "the branch was rewritten"}) {
+		t.Errorf("%+v %v", v, ok)
+	}
+}
+
 func TestInSync(t *testing.T) {
 	for _, tt := range []struct {
 		name   string

@@ -88,14 +88,13 @@ type News struct {
 	// Known says that there is a verdict, and that the instances were seen.
 	Known     bool
 	Instances []notice.Instance
-	Time      time.Time
+	// Refused is the commit that does not come into force; nil when there is none.
+	Refused *notice.Verdict
+	Time    time.Time
 }
 
 // Publish takes what a pass found. It waits for nobody.
 func (s *Sender) Publish(n News) {
-	if !n.Known {
-		return
-	}
 	for _, l := range s.lines {
 		l.publish(n)
 	}
@@ -138,8 +137,14 @@ type speaker struct {
 
 func (l *speaker) publish(n News) {
 	l.mu.Lock()
-	lost := l.ledger.Verdict(n.Verdict, n.Time)
-	if l.target.Provider == Generic {
+	lost := 0
+	if n.Refused != nil {
+		lost += l.ledger.Refused(*n.Refused, n.Time)
+	}
+	if n.Known {
+		lost += l.ledger.Verdict(n.Verdict, n.Time)
+	}
+	if n.Known && l.target.Provider == Generic {
 		lost += l.ledger.Instances(n.Instances, n.Verdict.Commit, n.Time)
 	}
 	l.mu.Unlock()
