@@ -168,7 +168,7 @@ func (b bed) reach(t *testing.T, a *agent, what string) {
 		if len(did) == 0 && !slices.ContainsFunc(a.facts.Plan.Actions, func(x plan.Action) bool { return x.Reason != "TemporaryDevice" }) {
 			return
 		}
-		if len(a.facts.Failures) > 0 {
+		if len(a.facts.Failures) > 0 || len(did) == 0 { // or a QEMU that has crashed: the next change waits too
 			b.sleep()
 		}
 		for range 150 { // for a guest that is to follow, or to go down
