@@ -1,31 +1,33 @@
 package source
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/go-git/go-git/v5/plumbing"
-	"github.com/go-git/go-git/v5/plumbing/format/gitignore"
 )
 
 const ignoreFile = ".gitvirtignore"
 
 // rules say what is left out. They are never changed: a folder with an ignore file of its own makes new ones.
 type rules struct {
-	patterns []gitignore.Pattern
+	patterns []pattern
 	// key is equal for equal rules, so that what was sorted out under them once need not be again.
 	key plumbing.Hash
 }
 
 // with returns the rules and those of an ignore file in the folder named by the elements of dir.
 func (r rules) with(dir []string, content []byte) rules {
-	patterns := append([]gitignore.Pattern(nil), r.patterns...)
+	patterns := slices.Clone(r.patterns)
 	text := strings.TrimPrefix(string(content), "\ufeff")
 	for line := range strings.Lines(text) {
 		line = strings.TrimRight(line, "\r\n")
 		if strings.TrimSpace(line) == "" || strings.HasPrefix(line, "#") {
 			continue
 		}
-		patterns = append(patterns, gitignore.ParsePattern(line, dir))
+		if p, ok := parsePattern(line, dir); ok {
+			patterns = append(patterns, p)
+		}
 	}
 	seed := r.key.String() + "\x00" + strings.Join(dir, "/") + "\x00" + text
 	return rules{patterns, plumbing.ComputeHash(plumbing.BlobObject, []byte(seed))}
@@ -37,16 +39,16 @@ func (r rules) leftOut(path []string, isDir bool) bool {
 	if strings.HasPrefix(path[len(path)-1], ".") {
 		return true
 	}
-	return len(r.patterns) > 0 && gitignore.NewMatcher(r.patterns).Match(path, isDir)
+	for _, p := range slices.Backward(r.patterns) { // the last one that matches counts
+		if p.match(path, isDir) {
+			return !p.negate
+		}
+	}
+	return false
 }
 
 // without returns the rules without those that leave out the folder: what was asked for by name is not ignored.
 func (r rules) without(dir []string) rules {
-	var rest []gitignore.Pattern
-	for _, p := range r.patterns {
-		if p.Match(dir, true) != gitignore.Exclude {
-			rest = append(rest, p)
-		}
-	}
-	return rules{rest, r.key}
+	excludes := func(p pattern) bool { return !p.negate && p.match(dir, true) }
+	return rules{slices.DeleteFunc(slices.Clone(r.patterns), excludes), r.key}
 }
