@@ -48,7 +48,7 @@ var rows = []row{
 	amount(`^memory$`, "domain.memory.maxGuest", EffectRestart, ""),
 	amount(`^currentMemory$`, "domain.memory.guest", EffectLive, "up to maxGuest, by the guest's balloon driver"),
 	of(`^memoryBacking/hugepages.*$`, "domain.memory.hugepages", EffectRestart, ""),
-	of(`^vcpu@current$`, "domain.cpu.sockets", EffectLive, "up to maxSockets; down only as far as the guest gives up CPUs that it was given while it ran"),
+	of(`^vcpu@current$`, "domain.cpu.sockets", EffectLive, "up to maxSockets; down only as far as the guest gives up CPUs that it was given while it ran, and without KVM only when it starts"),
 	of(`^vcpu$`, "domain.cpu", EffectRestart, ""),
 	of(`^cpu/topology@(sockets|cores|threads)$`, "domain.cpu.$1", EffectRestart, ""),
 	of(`^cpu(@mode|/model)$`, "domain.cpu.model", EffectRestart, ""),
