@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/gitvirt/gitvirt/reconcile"
+	"github.com/gitvirt/gitvirt/reconcile/policy"
 	"github.com/gitvirt/gitvirt/reconcile/status"
 	"github.com/gitvirt/gitvirt/source"
 	"github.com/gitvirt/gitvirt/test/fakevirt"
@@ -62,7 +63,7 @@ func asking(t *testing.T, scenario func(t *testing.T, s *slow, l *reconcile.Loop
 		s.push(t, config("web", "", small))
 		a := &agent{t: t}
 		loop, err := reconcile.New(reconcile.Options{
-			Host: "kvm1", Fleet: "test", Interval: time.Hour, Budget: 3, StateFile: filepath.Join(t.TempDir(), "state.json"),
+			Host: "kvm1", Fleet: "test", Interval: time.Hour, Budget: 3, StateFile: filepath.Join(t.TempDir(), "state.json"), Policy: policy.Default(),
 			Source: s, Runner: fakevirt.New(), Logger: slog.New(slog.DiscardHandler), Metrics: a, Publish: func(status.Facts) {},
 			Refused: func(error) bool { return false },
 		})
