@@ -169,6 +169,7 @@ type referral struct {
 func (i *Instance) refer(domain *domxml.Element, o Options) []manifest.FieldProblem {
 	r := referral{i: i, o: o, found: i.found, used: map[string]string{}}
 	r.walk(domain, domxml.New(""))
+	r.passwords(domain, nil)
 	for n, s := range i.Spec.Secrets {
 		if _, ok := r.used[s.Name]; !ok {
 			r.problems = append(r.problems, manifest.FieldProblem{Field: fmt.Sprintf("secrets[%d].name", n),
@@ -192,9 +193,6 @@ func (r *referral) walk(e, parent *domxml.Element) {
 	}
 	if name, refers := strings.CutPrefix(e.Attr("secret"), reference); e.Name == "encryption" && refers {
 		r.libvirts(e, name, "vtpm", "secret", "secret")
-	}
-	if password, ok := e.Attr("passwd"), e.Attr("passwd") != ""; ok {
-		r.password(e, password)
 	}
 	for _, c := range e.Children {
 		r.walk(c, e)
@@ -264,25 +262,6 @@ func secretUUID(instance, name string) string {
 		space = uuid.NameSpaceOID
 	}
 	return uuid.NewSHA1(space, []byte("secret "+name)).String()
-}
-
-// password puts a token in a password's place. What a document says itself can be no token: it would be another machine's.
-func (r *referral) password(e *domxml.Element, said string) {
-	name, refers := strings.CutPrefix(said, reference)
-	switch {
-	case refers:
-		f, ok := r.find(name, "password")
-		if !ok {
-			return
-		}
-		if text := f.value.Bytes(); !utf8.Valid(text) || slices.ContainsFunc(text, func(b byte) bool { return b < ' ' }) {
-			r.problem("secret:%s has more than one line, or is no text: a password is one line", name)
-			return
-		}
-		e.SetAttr("passwd", f.token)
-	case r.o.Secrets != nil:
-		e.SetAttr("passwd", r.o.Secrets.Token(secret.NewValue([]byte(said))))
-	}
 }
 
 // secretTexts are hashes of the files that a machine's documents name, so that what was made of others is known.

@@ -277,6 +277,8 @@ func TestSecretProblems(t *testing.T) {
 		"two uses":          {spec("{name: s, secretRef: {file: good.age}}", auth("iscsi")+screen), "declare it twice", false},
 		"no key of Ceph's":  {spec("{name: s, secretRef: {hostFile: two}}", auth("ceph")), "no key of Ceph's", false},
 		"no passphrase":     {spec("{name: s, secretRef: {hostFile: binary}}", "<disk><encryption format='luks'><secret type='passphrase' usage='secret:s'/></encryption></disk>"), "a passphrase is one, in UTF-8", false},
+		"a record":          {strings.ReplaceAll(spec("{name: s, secretRef: {file: good.age}}", screen), "<domain>", "<domain><metadata><x:y xmlns:x='urn:x' passwd='secret:s'/></metadata>"), "<x:y> has a passwd", false},
+		"no screen":         {strings.ReplaceAll(spec("{name: s, secretRef: {file: good.age}}", screen), "<domain>", "<domain><metadata><devices><graphics passwd='a'/></devices></metadata>"), "only <graphics> in <devices>", false},
 		"two lines":         {spec("{name: s, secretRef: {hostFile: two}}", screen), "a password is one line", false},
 		"not on the host":   {spec("{name: s, secretRef: {hostFile: nowhere}}", screen), "nowhere cannot be read by this host", true},
 		"no keys":           {spec("{name: s, secretRef: {file: good.age, key: a}}", screen), "holds no Secret manifest", true},

@@ -24,16 +24,18 @@ type Secrets interface {
 	Value(token string) (secret.Value, bool)
 }
 
-// password is the attribute that holds one, as libvirt and we write it.
-var password = regexp.MustCompile(`(\spasswd=)('[^']+'|"[^"]+")`)
+// password is the attribute of a <graphics> that holds one, as libvirt and we write it. Only the start tag of such an element
+// is looked at, attribute by attribute: a title, or another attribute, can have the same words, and what stands for another
+// machine's secret would become that.
+var password = regexp.MustCompile(`(<graphics(?:\s+[\w:.-]+=(?:'[^']*'|"[^"]*"))*?\s+passwd=)('[^']+'|"[^"]+")`)
 
 // conceal puts tokens in the places of the passwords in XML that libvirt gives, so that nobody but the runner sees them.
 func (r *Runner) conceal(text string) string {
 	if r.opts.Secrets == nil || !strings.Contains(text, " passwd=") {
 		return text
 	}
-	return password.ReplaceAllStringFunc(text, func(attr string) string {
-		m := password.FindStringSubmatch(attr)
+	return password.ReplaceAllStringFunc(text, func(tag string) string {
+		m := password.FindStringSubmatch(tag)
 		value := html.UnescapeString(m[2][1 : len(m[2])-1])
 		return m[1] + "'" + r.opts.Secrets.Token(secret.NewValue([]byte(value))) + "'"
 	})
@@ -45,12 +47,12 @@ func (r *Runner) reveal(text string) (string, error) {
 		return text, nil
 	}
 	var unknown error
-	text = password.ReplaceAllStringFunc(text, func(attr string) string {
-		m := password.FindStringSubmatch(attr)
+	text = password.ReplaceAllStringFunc(text, func(tag string) string {
+		m := password.FindStringSubmatch(tag)
 		value, ok := r.opts.Secrets.Value(m[2][1 : len(m[2])-1])
 		if !ok {
 			unknown = errors.New("a password of it is not known any more")
-			return attr
+			return tag
 		}
 		var b strings.Builder
 		if err := xml.EscapeText(&b, value.Bytes()); err != nil {

@@ -60,6 +60,28 @@ func TestConcealAndReveal(t *testing.T) {
 	}
 }
 
+// TestOnlyScreensHavePasswords: a document that has the token of another machine's secret, which plans and records show, gets
+// that secret into no other place of its domain, where its guest or everybody could read it.
+func TestOnlyScreensHavePasswords(t *testing.T) {
+	known := safe{}
+	r := &Runner{opts: Options{Secrets: known}}
+	token := known.Token(secret.NewValue([]byte("canary")))
+	words := []string{" passwd='" + token + "' ", ` passwd="` + token + `" `, "<graphics passwd='" + token + "'/>", `<graphics passwd="` + token + `"/>`}
+	for _, said := range words {
+		title, entry := domxml.New("title"), domxml.New("entry", "name", said)
+		title.Text, entry.Text = said, said
+		d := domxml.New("domain").Append(title).Append(entry).Append(domxml.New("x:note", "passwd", token)).
+			Append(domxml.New("graphics", "type", "vnc", "keymap", said, "socket", said))
+		text := d.String()
+		if got, err := r.reveal(text); err != nil || got != text {
+			t.Errorf("%q becomes %s, %v", said, got, err)
+		}
+		if got := r.conceal(text); got != text {
+			t.Errorf("%q is concealed as %s", said, got)
+		}
+	}
+}
+
 // TestErrorsAreScrubbed: what libvirt or QEMU quote does not get into an error, whose class stays.
 func TestErrorsAreScrubbed(t *testing.T) {
 	known := safe{}

@@ -85,9 +85,11 @@ func (c *checker) element(e *domxml.Element, path string, prefixes map[string]st
 		return
 	case !known:
 		c.refuse(ruleElement, path, e, "", fmt.Sprintf("<%s> is not known to stay within the guest", e.Name))
+		c.strayed(e, path)
 		return
 	case r.refused != "":
 		c.refuse(r.refused, path, e, "", fmt.Sprintf("<%s> reaches out of the guest", e.Name))
+		c.strayed(e, path)
 		return
 	}
 	c.judge(r.check, use{path: path, of: e})

@@ -46,6 +46,10 @@ func (c *checker) judge(check string, u use) {
 		c.diskFormat(u)
 	case "remote-disk":
 		c.refuse(check, u.at(), u.of, u.value, fmt.Sprintf("%s is storage elsewhere, which the host would connect to", u))
+	case ruleSecret:
+		c.secret(u)
+	case "secret-name":
+		c.secretName(u)
 	case "interface":
 		c.interfaceType(u)
 	case "hostdev":

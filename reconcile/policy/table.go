@@ -112,6 +112,6 @@ func Rules() []string {
 	}
 	slices.Sort(all)
 	all = slices.Compact(all)
-	own := []string{"", "word", "disk-type", "hostdev", "hostdev-address"} // these speak by other rules' names
+	own := []string{"", "word", "disk-type", "hostdev", "hostdev-address", "secret-name"} // these speak by other rules' names
 	return slices.DeleteFunc(all, func(s string) bool { return slices.Contains(own, s) })
 }
