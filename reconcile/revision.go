@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"sync"
 
 	"github.com/gitvirt/gitvirt/reconcile/plan"
 	"github.com/gitvirt/gitvirt/reconcile/status"
@@ -41,6 +42,7 @@ func (l *Loop) adopt(ctx context.Context, s *source.Snapshot, domainType string)
 		}
 	}
 	o, epoch := l.scope(domainType), l.epoch()
+	o.GoodFile = l.goodFile(ctx)
 	if l.revision == nil || l.revision.snapshot != s {
 		l.pins.begin(l.documents)
 	}
@@ -117,6 +119,20 @@ func (l *Loop) goodSet(ctx context.Context) (*manifest.Set, error) {
 	l.documents.take(reader)
 	l.goodOf = l.state.Good
 	return l.good, nil
+}
+
+// goodFile reads files of the last good revision. The newest one may have lost a secret, or have a broken one.
+func (l *Loop) goodFile(ctx context.Context) func(path string) ([]byte, bool) {
+	commit := l.state.Good
+	open := sync.OnceValues(func() (*source.Snapshot, error) { return l.opts.Source.At(ctx, commit) })
+	return func(path string) ([]byte, bool) {
+		s, err := open()
+		if err != nil {
+			l.log.Warn("the last good revision cannot be read", "revision", commit, "error", err)
+			return nil, false
+		}
+		return Sealed(s)(path)
+	}
 }
 
 // remember keeps what the next revision, or the next agent, has to know of this one.

@@ -41,6 +41,8 @@ type Scope struct {
 	DefaultHost string
 	// Pins find what machines are pinned to.
 	Pins *Pins
+	// GoodFile reads a file of the last revision without a problem; nil for the newest's.
+	GoodFile func(path string) ([]byte, bool)
 	render.Options
 }
 
@@ -63,6 +65,9 @@ func (d *Documents) View(s *source.Snapshot, set, good *manifest.Set, goodCommit
 			return v, err
 		}
 		good = before.Set()
+		if o.GoodFile != nil {
+			before = before.Sealed(o.GoodFile)
+		}
 	}
 	d.bodies = used
 	v.Problems = append(slices.Clone(v.Set.Problems), Locate(s, v.Placement.Problems)...)

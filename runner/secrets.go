@@ -2,6 +2,7 @@ package runner
 
 import (
 	"context"
+	"encoding/base64"
 	"encoding/xml"
 	"errors"
 	"fmt"
@@ -195,11 +196,22 @@ func (r *Runner) scrub(err error, s plan.Step) error {
 	text := err.Error()
 	for _, token := range tokens {
 		if value, ok := r.opts.Secrets.Value(token); ok && !value.IsEmpty() {
-			text = strings.ReplaceAll(text, string(value.Bytes()), "(secret)")
+			for _, form := range quotedForms(value.Bytes()) {
+				text = strings.ReplaceAll(text, form, "(secret)")
+			}
 		}
 	}
 	if text == err.Error() {
 		return err
 	}
 	return scrubbed{text, err}
+}
+
+// quotedForms are a value as it may be quoted: as it is, as it stood in the XML, as libvirt writes it into XML, and as libvirt
+// hands it to QEMU.
+func quotedForms(value []byte) []string {
+	var b strings.Builder
+	_ = xml.EscapeText(&b, value) // a builder takes everything
+	libvirts := strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", "'", "&apos;", `"`, "&quot;").Replace(string(value))
+	return []string{string(value), b.String(), libvirts, base64.StdEncoding.EncodeToString(value)}
 }

@@ -93,6 +93,14 @@ func TestErrorsAreScrubbed(t *testing.T) {
 	if strings.Contains(err.Error(), "canary") || !errors.Is(err, ErrInvalid) || !strings.Contains(err.Error(), "bad (secret)") {
 		t.Errorf("%v", err)
 	}
+	// Libvirt shows the line of XML that it cannot read.
+	awkward := `can<&'"ary`
+	step.Secrets = []render.Secret{{Token: token(awkward)}}
+	for _, quoted := range []string{awkward, "can&lt;&amp;&#39;&#34;ary", "can&lt;&amp;&apos;&quot;ary", "Y2FuPCYnImFyeQ=="} {
+		if err := r.scrub(errors.New("in line 1: passwd='"+quoted+"'"), step); err.Error() != "in line 1: passwd='(secret)'" {
+			t.Errorf("%s: %v", quoted, err)
+		}
+	}
 	if plain := errors.New("plain"); r.scrub(plain, step) != plain || r.scrub(nil, step) != nil {
 		t.Error("an error without a secret is changed")
 	}

@@ -40,6 +40,7 @@ type host struct {
 	listen  string
 	flags   []string // for every command, beside the usual ones
 	config  string   // the agent's file; empty for none
+	keys    string   // what that has of secrets, in YAML
 	log     *syncBuffer
 }
 
@@ -174,7 +175,7 @@ func (h *host) configFlag() []string {
 func (h *host) allow(policy string) {
 	h.t.Helper()
 	h.config = filepath.Join(h.state, "agent.yaml")
-	if err := os.WriteFile(h.config+".new", []byte("policy: {"+policy+"}\n"), 0o600); err != nil {
+	if err := os.WriteFile(h.config+".new", []byte("policy: {"+policy+"}\n"+h.keys), 0o600); err != nil {
 		h.t.Fatal(err)
 	}
 	if err := os.Rename(h.config+".new", h.config); err != nil {

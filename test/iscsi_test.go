@@ -129,7 +129,7 @@ spec: {domain: {devices: {disks: [{type: network, snapshot: external, device: di
 	document = strings.NewReplacer("iscsi-demo-target.default", "127.0.0.1", "3260", port).Replace(document)
 	h := newHost(t)
 	h.flags = []string{"--default-host", "kvm1"}
-	h.allow("domainXML: {allow: [devices/disk/source, devices/disk@type=network]}")
+	h.allow(remoteDisks)
 	h.push("A machine of 2017", document)
 	h.converge()
 	sandboxtest.Wait(t, patience, func() bool {

@@ -56,6 +56,7 @@ func (h *host) libvirtsSecrets() map[string]string {
 func TestKilledBesideSecrets(t *testing.T) {
 	h := newHost(t)
 	id, _ := h.keyed()
+	h.allow(remoteDisks)
 	foreign := filepath.Join(t.TempDir(), "foreign.xml")
 	if err := os.WriteFile(foreign, []byte("<secret ephemeral='no' private='no'><usage type='iscsi'><target>theirs</target></usage></secret>"), 0o600); err != nil {
 		t.Fatal(err)

@@ -42,17 +42,16 @@ func (h *host) keyed() (*age.X25519Identity, string) {
 	if err := os.Mkdir(secrets, 0o700); err != nil {
 		h.t.Fatal(err)
 	}
-	for name, text := range map[string]string{
-		"age.key":    "# the host's\n" + id.String() + "\n",
-		"agent.yaml": "secrets: {ageIdentityFile: " + dir + "/age.key, hostDirs: [" + secrets + "]}\n",
-	} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			h.t.Fatal(err)
-		}
+	if err := os.WriteFile(filepath.Join(dir, "age.key"), []byte("# the host's\n"+id.String()+"\n"), 0o600); err != nil {
+		h.t.Fatal(err)
 	}
-	h.flags = append(h.flags, "--config", filepath.Join(dir, "agent.yaml"))
+	h.keys = "secrets: {ageIdentityFile: " + dir + "/age.key, hostDirs: [" + secrets + "]}\n"
+	h.allow("")
 	return id, secrets
 }
+
+// remoteDisks is a policy by which machines may have iSCSI disks.
+const remoteDisks = "domainXML: {allow: [devices/disk@type=network, devices/disk/source@protocol=iscsi, devices/disk/source@name, devices/disk/source/host]}"
 
 // seal puts a file into the clone, encrypted to a recipient.
 func (h *host) seal(to age.Recipient, name, content string) {
@@ -126,6 +125,7 @@ func (v values) write(h *host, to age.Recipient, dir string) {
 func TestSecretsReachLibvirtAlone(t *testing.T) {
 	h := newHost(t)
 	id, dir := h.keyed()
+	h.allow(remoteDisks)
 	disk := filepath.Join(t.TempDir(), "disk.img")
 	if err := os.WriteFile(disk, make([]byte, 1<<20), 0o600); err != nil {
 		t.Fatal(err)
@@ -463,7 +463,9 @@ func TestASecretSeedReachesTheGuest(t *testing.T) {
 	id, _ := h.keyed()
 	const userData = "#cloud-config\npassword: canary\n"
 	h.seal(id.Recipient(), "init.age", userData)
-	doc := h.guestDoc(sandboxtest.Guest(t), "web", "", "PLAIN", "")
+	image := sandboxtest.Guest(t)
+	h.allowGuest(image.Kernel)
+	doc := h.guestDoc(image, "web", "", "PLAIN", "")
 	h.push("One", strings.Replace(doc, `userData: "PLAIN"`, "secretRef: {file: init.age}", 1), runDoc("web", ""))
 	h.agent()
 	var seed guest.Seed

@@ -124,7 +124,9 @@ func (c *checker) poolVolume(u use) {
 		return
 	}
 	name := pool + "/" + u.value
-	if strings.Count(name, "/") != 1 {
+	if seedName.MatchString(u.value) {
+		c.add(ruleSeed, u.at(), u.of, u.value, fmt.Sprintf("%s %s", u, ofASeed))
+	} else if strings.Count(name, "/") != 1 {
 		c.add("pool-volume", u.at(), u.of, u.value, fmt.Sprintf("%s is a path and no name of a volume: nothing allows that", u))
 	} else if !matches(name, c.policy.Pools) {
 		c.add("pool-volume", u.at(), u.of, u.value, fmt.Sprintf("%s is not a volume that gitvirt makes for this machine; "+

@@ -68,6 +68,8 @@ func (c *checker) outside(p string, folders []string) string {
 func (c *checker) hostPath(rule string, u use) {
 	if bad := unclean(u.value); bad != "" {
 		c.add(rule, u.at(), u.of, u.value, fmt.Sprintf("%s %s: nothing allows that", u, bad))
+	} else if why := c.seed(u.value); why != "" {
+		c.add(ruleSeed, u.at(), u.of, u.value, fmt.Sprintf("%s %s", u, why))
 	} else if why := c.outside(u.value, c.policy.HostPaths); why != "" {
 		c.add(rule, u.at(), u.of, u.value, fmt.Sprintf("%s %s; only what is below policy.hostPaths of the agent's file is allowed", u, why))
 	}
@@ -87,6 +89,14 @@ func (c *checker) volumes(list []render.Volume, name string, from int) {
 		}
 		if v.Pool != "" && !matches(v.Pool, c.policy.Pools) {
 			fail("pool", v.Pool, "the pool %s is not in policy.pools of the agent's file", limit(v.Pool))
+		}
+		for _, p := range []string{v.Path, v.Backing} {
+			if p == "" || v.Fetch != nil {
+				continue
+			}
+			if why := c.seed(p); why != "" {
+				fail(ruleSeed, p, "%s %s", limit(p), why)
+			}
 		}
 		switch v.Kind {
 		case render.VolumeFile, render.VolumeFolder:

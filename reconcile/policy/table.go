@@ -103,7 +103,7 @@ func rowOf(path string) (row, bool) {
 
 // Rules are the names of all rules, sorted.
 func Rules() []string {
-	all := []string{ruleElement, ruleImage, ruleProbe, ruleVMCPUs, ruleVMMemory, ruleVMDisk, ruleHostCPUs, ruleHostMemory, ruleHostDisk, ruleNamespace, ruleName, ruleRecord}
+	all := []string{ruleElement, ruleImage, ruleProbe, ruleVMCPUs, ruleVMMemory, ruleVMDisk, ruleHostCPUs, ruleHostMemory, ruleHostDisk, ruleNamespace, ruleName, ruleRecord, ruleSeed}
 	for _, r := range table() {
 		all = append(all, r.refused, r.text.rule, r.text.check)
 		for _, w := range r.attrs {
