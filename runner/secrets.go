@@ -28,11 +28,11 @@ type Secrets interface {
 // password is the attribute of a <graphics> that holds one, as libvirt and we write it. Only the start tag of such an element
 // is looked at, attribute by attribute: a title, or another attribute, can have the same words, and what stands for another
 // machine's secret would become that.
-var password = regexp.MustCompile(`(<graphics(?:\s+[\w:.-]+=(?:'[^']*'|"[^"]*"))*?\s+passwd=)('[^']+'|"[^"]+")`)
+var password = regexp.MustCompile(`(<graphics(?:\s+[\w:.-]+\s*=\s*(?:'[^']*'|"[^"]*"))*?\s+passwd\s*=\s*)('[^']+'|"[^"]+")`)
 
 // conceal puts tokens in the places of the passwords in XML that libvirt gives, so that nobody but the runner sees them.
 func (r *Runner) conceal(text string) string {
-	if r.opts.Secrets == nil || !strings.Contains(text, " passwd=") {
+	if r.opts.Secrets == nil || !strings.Contains(text, "passwd") {
 		return text
 	}
 	return password.ReplaceAllStringFunc(text, func(tag string) string {
@@ -44,7 +44,7 @@ func (r *Runner) conceal(text string) string {
 
 // reveal puts the passwords back, in XML that libvirt is given.
 func (r *Runner) reveal(text string) (string, error) {
-	if r.opts.Secrets == nil || !strings.Contains(text, " passwd=") {
+	if r.opts.Secrets == nil || !strings.Contains(text, "passwd") {
 		return text, nil
 	}
 	var unknown error

@@ -49,6 +49,10 @@ func TestConcealAndReveal(t *testing.T) {
 			}
 		}
 	}
+	// Somebody may have written it into libvirt's own file.
+	if got := r.conceal("<graphics\n  type = 'vnc'\n  passwd = \"geheim\"\n/>"); strings.Contains(got, "geheim") || !strings.Contains(got, "hmac:") {
+		t.Errorf("by hand: %s", got)
+	}
 	for name, text := range map[string]string{"a token of nobody's": "<graphics passwd='hmac:ffffffffffffffffffffffffffffffff'/>", "no token": "<graphics passwd='plain?'/>"} {
 		if got, err := r.reveal(text); err == nil {
 			t.Errorf("%s is revealed as %s", name, got)

@@ -184,3 +184,55 @@ func TestNoMachineHasAnothersSecrets(t *testing.T) {
 		return strings.Contains(fmt.Sprint(i.Status.Conditions), "there is no file secrets/link.age")
 	})
 }
+
+// TestAMachineThatSaysAnothersUUID: libvirt finds domains and secrets by their UUIDs, and those of secrets come from the
+// machine's. Whoever says another machine's UUID gets nothing of it, and the other one runs on as it was.
+func TestAMachineThatSaysAnothersUUID(t *testing.T) {
+	h := newHost(t)
+	id, _ := h.keyed()
+	h.allow(remoteDisks)
+	h.seal(id.Recipient(), "secrets/chap.age", "Canary-web\n")
+	h.seal(id.Recipient(), "secrets/screen.age", "screen\n")
+	web, stopped := chapped("chap"), runDoc("web", "state: Stopped")
+	h.push("One", web, stopped)
+	h.converge()
+	before, known := h.virsh("dumpxml", "--inactive", "--security-info", "web"), h.libvirtsSecrets()
+	if known["gitvirt/web/chap"] != "Canary-web" {
+		t.Fatalf("libvirt keeps %v", known)
+	}
+	same := strings.TrimSpace(h.virsh("domuuid", "web"))
+	evil := strings.NewReplacer("name: web", "name: evil", "memory: {guest: 16Mi}", "memory: {guest: 16Mi}, firmware: {uuid: "+same+"}",
+		"secrets/chap.age", "secrets/evil.age").Replace(web)
+	h.seal(id.Recipient(), "secrets/evil.age", "Evil\n")
+	for _, state := range []string{"Stopped", "Paused", "Running"} {
+		h.push(state, web, stopped, evil, runDoc("evil", "state: "+state))
+		if code := h.once(); code == 0 {
+			t.Errorf("%s: all is in sync", state)
+		}
+		if got := h.virsh("dumpxml", "--inactive", "--security-info", "web"); got != before {
+			t.Errorf("%s: web is another one now:\n%s", state, got)
+		}
+		if got := h.libvirtsSecrets(); fmt.Sprint(got) != fmt.Sprint(known) {
+			t.Errorf("%s: libvirt keeps %v, want %v", state, got, known)
+		}
+		if got := strings.Fields(h.virsh("list", "--all", "--name")); len(got) != 1 {
+			t.Errorf("%s: there are the domains %v", state, got)
+		}
+		if got := strings.TrimSpace(h.virsh("domstate", "web")); got != "shut off" {
+			t.Errorf("%s: web is %s", state, got)
+		}
+	}
+	// The run state of another name, and the config of that one: the name is the machine's, and what it has is its own.
+	h.push("A name that is there", web, stopped, evil, runDoc("web", "config: evil, state: Stopped"))
+	if code := h.once(); code == 0 {
+		t.Error("all is in sync with a name that is there twice")
+	}
+	if got := h.virsh("dumpxml", "--inactive", "--security-info", "web"); got != before {
+		t.Errorf("web is another one now:\n%s", got)
+	}
+	h.push("Without", web, stopped)
+	h.converge()
+	if got := h.libvirtsSecrets(); fmt.Sprint(got) != fmt.Sprint(known) {
+		t.Errorf("at the end libvirt keeps %v, want %v", got, known)
+	}
+}
