@@ -17,6 +17,7 @@ import (
 	"github.com/gitvirt/gitvirt/reconcile/plan"
 	"github.com/gitvirt/gitvirt/reconcile/policy"
 	"github.com/gitvirt/gitvirt/reconcile/status"
+	"github.com/gitvirt/gitvirt/render"
 	"github.com/gitvirt/gitvirt/runner"
 	"github.com/gitvirt/gitvirt/source"
 	"github.com/gitvirt/gitvirt/test/fakevirt"
@@ -25,6 +26,7 @@ import (
 // repository is a branch whose commits are folders.
 type repository struct {
 	dir     string
+	sealed  map[string]string // files beside the documents, of the next commit
 	commits map[string]*source.Snapshot
 	head    *source.Snapshot
 	err     error
@@ -44,6 +46,11 @@ func (r *repository) commit(t testing.TB, documents string, allowed int) {
 	}
 	for n, text := range strings.Split(documents, "\n====\n") {
 		if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("%d.yaml", n)), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for file, text := range r.sealed {
+		if err := os.WriteFile(filepath.Join(dir, file), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -85,6 +92,7 @@ type agent struct {
 	state   string
 	policy  policy.Policy
 	prober  reconcile.Prober
+	secrets render.Secrets
 
 	mu    sync.Mutex
 	acted []string
@@ -109,7 +117,7 @@ func (a *agent) newLoop() *reconcile.Loop {
 	loop, err := reconcile.New(reconcile.Options{
 		Policy: a.policy,
 		Host:   a.host, Fleet: "test", Interval: time.Minute, Budget: 3, StateFile: a.state,
-		Source: a.repo, Runner: a.libvirt, Prober: a.prober, Logger: slog.New(slog.DiscardHandler), Metrics: a,
+		Source: a.repo, Runner: a.libvirt, Prober: a.prober, Secrets: a.secrets, Logger: slog.New(slog.DiscardHandler), Metrics: a,
 		Publish: func(status.Facts) {}, Patience: 100 * time.Millisecond,
 		Refused: func(err error) bool {
 			return errors.Is(err, runner.ErrInvalid) || errors.Is(err, fakevirt.ErrRefused) || strings.Contains(err.Error(), "refused")
