@@ -30,6 +30,10 @@ func (c *checker) hasDevice(p string) bool {
 
 // hostDevice judges a device file.
 func (c *checker) hostDevice(u use) {
+	if why := c.seed(u.value); why != "" {
+		c.add(ruleSeed, u.at(), u.of, u.value, fmt.Sprintf("%s %s", u, why))
+		return
+	}
 	if u.value == "" || c.hasDevice(u.value) || c.outside(u.value, c.policy.HostPaths) == "" {
 		return
 	}
