@@ -122,7 +122,7 @@ func (f *fetcher) fetch(ctx context.Context) {
 		if !held.Since.Equal(f.counted) {
 			f.counted = held.Since
 			f.opts.Metrics.Rewritten()
-			f.opts.Logger.Error("the branch was rewritten and is held", "commit", held.Commit, "inForce", held.InForce)
+			f.opts.Logger.Error("the branch was rewritten and is held", "commit", held.Commit, "inForce", held.InForce, "to_follow_it", "gitvirt accept "+held.Commit)
 		}
 		s, err = f.opts.Source.Load(ctx)
 		if ctx.Err() != nil {
@@ -144,7 +144,11 @@ func (f *fetcher) fetch(ctx context.Context) {
 	if err != nil {
 		f.state.Failures++
 		if f.state.Error != err.Error() {
-			f.opts.Logger.Error("the last good revision stays in force", "error", err)
+			message := "the last good revision stays in force"
+			if f.snapshot == nil {
+				message = "there is no revision yet"
+			}
+			f.opts.Logger.Error(message, "error", err)
 		}
 		f.state.Error = err.Error()
 		return

@@ -94,8 +94,10 @@ func TestKilled(t *testing.T) {
 		}, true},
 		{"before the old store was removed", func(t *testing.T, s *Source) { mkdir(t, s.path(goneDir)+"/objects") }, true},
 		{"while receiving", func(t *testing.T, s *Source) {
-			if err := os.WriteFile(s.path(storeDir)+"/incoming-1.pack", []byte("PACK"), 0o600); err != nil {
-				t.Fatal(err)
+			for _, name := range []string{"incoming-1.pack", ".tmp-1", "objects/pack/tmp_pack_1", "objects/pack/tmp_obj_1"} {
+				if err := os.WriteFile(filepath.Join(s.path(storeDir), name), []byte("PACK"), 0o600); err != nil {
+					t.Fatal(err)
+				}
 			}
 		}, true},
 		{"before the record was written", func(t *testing.T, s *Source) {
@@ -120,6 +122,11 @@ func TestKilled(t *testing.T) {
 			more := r.commit("More")
 			checkWhole(t, r, fetch(t, s), more)
 			s.Close()
+			for _, pattern := range []string{"incoming*", ".tmp*", "objects/pack/tmp*"} {
+				if left, _ := filepath.Glob(filepath.Join(dir, storeDir, pattern)); len(left) > 0 {
+					t.Errorf("left over: %v", left)
+				}
+			}
 			entries, _ := os.ReadDir(dir)
 			if len(entries) != 3 { // the lock, the store, and what is in force
 				t.Errorf("left over: %v", entries)

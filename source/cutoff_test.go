@@ -70,16 +70,18 @@ func (c *cutter) pass(in net.Conn, to string) {
 const noLimit = 1 << 40
 
 // TestCutOff: the connection breaks off after every so many bytes of an answer, of the first fetch and of a later
-// one. There is an error, the last snapshot stays, and the next fetch is whole.
+// one. There is an error, the last snapshot stays, and the next fetch is whole. GITVIRT_TIMES=8 and more cuts that much
+// more densely.
 func TestCutOff(t *testing.T) {
 	for _, kind := range []string{"http", "http version 0", "https through a proxy", "ssh", "ssh version 0", "git"} {
 		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
 			r := newRepo(t)
 			r.importCommit("Some", "data.bin", noise(3000))
 			first := git(t, r.bare, "rev-parse", "main")
 			var cut *cutter
 			var opt Options
-			step := int64(193)
+			step := int64(797)
 			switch kind {
 			case "git":
 				cut = newCutter(t, startDaemon(t, filepath.Dir(r.bare)))
@@ -95,7 +97,7 @@ func TestCutOff(t *testing.T) {
 					t.Fatal(err)
 				}
 				opt = Options{URL: "https://example.com/repo.git", Auth: Auth{Proxy: "http://" + cut.address(), CAFile: ca}}
-				step = 997
+				step = 1511
 			case "ssh", "ssh version 0":
 				var lines []string
 				if kind == "ssh" {
@@ -106,7 +108,7 @@ func TestCutOff(t *testing.T) {
 				auth := d.auth()
 				auth.SSHKnownHostsFile = d.knownHostsFor(cut.address(), d.host)
 				opt = Options{URL: "ssh://" + d.user + "@" + cut.address() + r.bare, Auth: auth}
-				step = 1511
+				step = 2399
 			default:
 				handler := gitHTTP(t, filepath.Dir(r.bare))
 				if kind != "http" {
@@ -118,6 +120,7 @@ func TestCutOff(t *testing.T) {
 				opt = Options{URL: "http://" + cut.address() + "/repo.git"}
 			}
 
+			step = max(1, step/int64(times(t)))
 			sweep(t, cut, step, func() (*Source, func(*Snapshot)) {
 				return newSource(t, opt), func(snap *Snapshot) { checkWhole(t, r, snap, first) }
 			})

@@ -89,6 +89,7 @@ func (s *Source) update(ctx context.Context, changedKeys bool) (*Snapshot, error
 	}
 	head, err := s.remote.fetch(ctx, skip, s.store, s.heads())
 	if err != nil {
+		s.holdLarge(ctx, head, err)
 		return nil, err
 	}
 	if head == known || refused != nil {
@@ -227,21 +228,30 @@ type held struct {
 const (
 	minHeld = 15 * time.Second
 	maxHeld = 10 * time.Minute
+	// maxUnverified bounds it for one without the signatures that it must carry. Whether these count may be a matter of
+	// time: a host that starts may not know what time it is, and keys are valid from some day on.
+	maxUnverified = 6 * time.Hour
 )
 
 func (h *held) hold(ctx context.Context, head plumbing.Hash, err error) {
 	if ctx.Err() != nil {
 		return
 	}
-	wait := minHeld
-	if h.head == head {
-		wait = min(2*h.wait, maxHeld)
-	}
-	until := time.Now().Add(wait)
+	wait, longest := minHeld, maxHeld
 	if errors.Is(err, ErrUnverified) {
-		until = until.AddDate(100, 0, 0) // until the keys change, or the branch
+		longest = maxUnverified // or until the keys change
 	}
-	*h = held{head, err, wait, until}
+	if h.head == head {
+		wait = min(2*h.wait, longest)
+	}
+	*h = held{head, err, wait, time.Now().Add(wait)}
+}
+
+// holdLarge holds a commit whose pack is too large, which otherwise would be sent again at every poll.
+func (s *Source) holdLarge(ctx context.Context, head plumbing.Hash, err error) {
+	if errors.Is(err, errTooMuch) && !head.IsZero() {
+		s.held.hold(ctx, head, err)
+	}
 }
 
 func (h *held) holds(head plumbing.Hash) bool {

@@ -121,7 +121,7 @@ func TestRewritten(t *testing.T) {
 			t.Error("the branch came back as it was, and another snapshot was made")
 		}
 		git(t, s.path(storeDir), "fsck", "--strict", "--connectivity-only")
-	})
+	}, "path", "http", "http version 0", "git")
 }
 
 // TestRestart: a new process finds the last good revision, with the remote and without.
@@ -182,7 +182,7 @@ func TestRestart(t *testing.T) {
 		if snap.Allowed != 7 || snap.Forced {
 			t.Errorf("allowed %d, forced %v", snap.Allowed, snap.Forced)
 		}
-	})
+	}, "path", "http", "git")
 }
 
 // TestManyObjects takes the ways of large transfers: several packs, and many loose objects.

@@ -48,6 +48,7 @@ func TestAllowed(t *testing.T) {
 		}, 50, true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
 			r := newRepo(t)
 			r.commit(allow + "7")
 			r.commit("Change")

@@ -17,9 +17,6 @@ import (
 // pollTimeout bounds the time until the branch's head is known.
 const pollTimeout = 30 * time.Second
 
-// maxAdvertised bounds a list of references: a million of them take about 64 MB.
-const maxAdvertised = 128 << 20
-
 // httpRemote speaks the smart HTTP protocol, gitprotocol-http(5): one ls-refs request a poll, once the server was
 // found to speak version 2.
 type httpRemote struct {
@@ -84,7 +81,7 @@ func (r *httpRemote) head(ctx context.Context) (head plumbing.Hash, caps *capabi
 		return head, nil, err
 	}
 	defer answer.Close()
-	head, err = readLsRefs(answer, r.ref)
+	head, err = readLsRefs(newList(answer), r.ref)
 	drain(answer)
 	return head, nil, err
 }
@@ -110,9 +107,9 @@ func (r *httpRemote) discover(ctx context.Context) (plumbing.Hash, *capability.L
 		r.base = strings.TrimSuffix(at.String(), service)
 	}
 	if t := res.Header.Get("Content-Type"); t != "application/x-git-upload-pack-advertisement" {
-		return plumbing.ZeroHash, nil, fmt.Errorf("%s is no git repository over smart HTTP: it answers with %q", r.at, t)
+		return plumbing.ZeroHash, nil, fmt.Errorf("%s is no git repository over smart HTTP: it answers with %.80q", r.at, t)
 	}
-	version, rest, err := readGreeting(io.LimitReader(res.Body, maxAdvertised))
+	version, rest, err := readGreeting(newList(res.Body))
 	if err != nil {
 		return plumbing.ZeroHash, nil, err
 	}

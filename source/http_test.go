@@ -33,7 +33,7 @@ func TestHTTPAuth(t *testing.T) {
 		{"user and password", server.URL, "bot:pa:ss", ""},
 		{"user in the URL", "http://bot@" + host, "bot:pa:ss", ""},
 		{"password in the URL", "http://git:s3cret@" + host, "", ""},
-		{"nothing", server.URL, "", "refuses access (401 Unauthorized): check the token file"},
+		{"nothing", server.URL, "", "refuses access (401 Unauthorized): if it wants a token"},
 		{"wrong", server.URL, "hush-hush", "refuses access"},
 		{"wrong in the URL", "http://git:hush-hush@" + host, "", "refuses access"},
 		{"two lines", server.URL, "s3cret\nhush-hush", "write one line"},

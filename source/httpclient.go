@@ -125,7 +125,7 @@ func checkRedirect(req *http.Request, via []*http.Request) error {
 	from, to := via[0].URL, req.URL
 	upgrade := from.Scheme == "http" && to.Scheme == "https" && from.Hostname() == to.Hostname()
 	if via[0].Method != http.MethodGet || len(via) > 5 || !upgrade && (from.Scheme != to.Scheme || from.Host != to.Host) {
-		return fmt.Errorf("the server redirects to %s: set the repository's URL to that, if you trust it", to.Redacted())
+		return fmt.Errorf("the server redirects to %s: set the repository's URL to that, if you trust it", spoken(to.Redacted()))
 	}
 	return nil
 }
@@ -145,25 +145,41 @@ func (c *httpClient) do(req *http.Request) (*http.Response, error) {
 		if errors.As(err, &u) {
 			err = u.Err
 		}
+		var unknown x509.UnknownAuthorityError
+		if errors.As(err, &unknown) {
+			err = fmt.Errorf("%w: if a CA of your own signed it, name the file with that CA's certificate in auth.caFile", err)
+		}
 		return nil, err
 	}
 	if res.StatusCode == http.StatusOK {
 		return res, nil
 	}
 	res.Body.Close()
+	status := spoken(res.Status)
 	switch res.StatusCode {
 	case http.StatusUnauthorized, http.StatusForbidden:
-		return nil, fmt.Errorf("the server refuses access (%s): check the token file", res.Status)
+		return nil, fmt.Errorf("the server refuses access (%s): %s", status, c.checkToken())
 	case http.StatusNotFound:
-		return nil, fmt.Errorf("the server knows no such repository (%s), or hides it: check the URL and the token file", res.Status)
+		return nil, fmt.Errorf("the server knows no such repository (%s), or hides it: check the URL; %s", status, c.checkToken())
 	case http.StatusProxyAuthRequired:
-		return nil, fmt.Errorf("the proxy refuses access (%s): check auth.proxyAuthFile", res.Status)
+		return nil, fmt.Errorf("the proxy refuses access (%s): check auth.proxyAuthFile", status)
 	case http.StatusTooManyRequests, http.StatusServiceUnavailable:
 		if wait := retryAfter(res.Header.Get("Retry-After"), time.Now()); wait > 0 {
-			return nil, &BusyError{Status: res.Status, Wait: wait}
+			return nil, &BusyError{Status: status, Wait: wait}
 		}
 	}
-	return nil, fmt.Errorf("the server answers %s", res.Status)
+	return nil, fmt.Errorf("the server answers %s", status)
+}
+
+// checkToken says where what the server knows us by comes from.
+func (c *httpClient) checkToken() string {
+	switch {
+	case c.auth.TokenFile != "":
+		return "check the token in " + c.auth.TokenFile
+	case c.at.pass != "":
+		return "check the password in the URL"
+	}
+	return "if it wants a token, write that to a file and name it in auth.tokenFile"
 }
 
 // authenticate sets basic authentication, which is how git hosts take tokens: as the password of a user.

@@ -96,7 +96,9 @@ func readLsRefs(r io.Reader, ref *followed) (plumbing.Hash, error) {
 		if !ok || !plumbing.IsHash(hash) {
 			return plumbing.ZeroHash, fmt.Errorf("cannot understand the answer to ls-refs: %.80q", line)
 		}
-		found[name] = plumbing.NewHash(hash)
+		if strings.HasPrefix(name, ref.prefix()) { // a server need not heed it
+			found[name] = plumbing.NewHash(hash)
+		}
 	}
 	return plumbing.ZeroHash, brokenOff(s.Err())
 }
@@ -127,7 +129,7 @@ func readFetch(r io.Reader) (io.Reader, error) {
 	}
 	switch line := strings.TrimSuffix(string(s.Bytes()), "\n"); line {
 	case "packfile":
-		return sideband.NewDemuxer(sideband.Sideband64k, r), nil
+		return packReader{sideband.NewDemuxer(sideband.Sideband64k, r)}, nil
 	case "shallow-info":
 		return nil, errShallowRemote
 	default:
@@ -148,7 +150,7 @@ func readAdvertised(r io.Reader, ref *followed) (plumbing.Hash, *capability.List
 		if strings.Contains(err.Error(), "object-format=sha256") {
 			err = errSHA256
 		}
-		return plumbing.ZeroHash, nil, err
+		return plumbing.ZeroHash, nil, tidied(err)
 	}
 	if len(ar.Shallows) > 0 {
 		return plumbing.ZeroHash, nil, errShallowRemote
@@ -196,7 +198,7 @@ func readUpload(r io.Reader) (io.Reader, error) {
 		case bytes.HasPrefix(line, []byte("ACK ")), bytes.HasPrefix(line, []byte("NAK")):
 		case len(line) > 0 && line[0] <= byte(sideband.ErrorMessage):
 			first := fmt.Sprintf("%04x%s", len(line)+4, line)
-			return sideband.NewDemuxer(sideband.Sideband64k, io.MultiReader(strings.NewReader(first), r)), nil
+			return packReader{sideband.NewDemuxer(sideband.Sideband64k, io.MultiReader(strings.NewReader(first), r))}, nil
 		default:
 			return nil, fmt.Errorf("cannot understand the server's answer: %.80q", line)
 		}
@@ -211,7 +213,7 @@ func brokenOff(err error) error {
 	}
 	var line *pktline.ErrorLine
 	if errors.As(err, &line) {
-		return fmt.Errorf("the server says: %s", line.Text)
+		return fmt.Errorf("the server says: %s", spoken(line.Text))
 	}
 	return err
 }

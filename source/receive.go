@@ -36,11 +36,17 @@ func (s *store) receive(ctx context.Context, from io.Reader) error {
 		return nil
 	}
 	s.empty = false
+	in := contextFile{contextReader{ctx, spool}, spool}
+	if _, err := spool.Seek(0, io.SeekStart); err != nil {
+		return inStore(err)
+	}
+	if err := s.checkPack(in); err != nil {
+		return fmt.Errorf("cannot use the received pack: %w", err)
+	}
 	if _, err := spool.Seek(0, io.SeekStart); err != nil {
 		return inStore(err)
 	}
 	err = s.guard(plumbing.ZeroHash, func() error {
-		in := contextFile{contextReader{ctx, spool}, spool}
 		st := s.stores[0]
 		if s.bulk {
 			return packfile.UpdateObjectStorage(st, in)
@@ -84,8 +90,12 @@ func spoolPack(to io.Writer, from io.Reader) (int, error) {
 	buf := make([]byte, 1<<16)
 	var head []byte
 	tail := make([]byte, 0, len(buf)+sumLen)
+	total := int64(0)
 	for {
 		n, err := from.Read(buf)
+		if total += int64(n); total > maxPack {
+			return 0, fmt.Errorf("%w: it sends more than %d MiB at once: begin a new branch with less history", errTooMuch, maxPack>>20)
+		}
 		if len(head) < headLen {
 			head = append(head, buf[:min(n, headLen-len(head))]...)
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime/debug"
@@ -52,8 +53,25 @@ func (s *Source) claim() error {
 	}
 	os.RemoveAll(s.path(goneDir))
 	os.RemoveAll(s.path(freshDir))
+	s.sweep()
 	s.recallHeld()
 	return nil
+}
+
+// sweep removes the unfinished files of a process that was killed while it wrote into the store: ours, and go-git's. They
+// may be as large as a pack.
+func (s *Source) sweep() {
+	for _, pattern := range []string{"incoming-*.pack", ".tmp-*", "objects/pack/tmp_*"} {
+		left, err := fs.Glob(os.DirFS(s.path(storeDir)), pattern)
+		if err != nil {
+			s.log.Error("cannot look for unfinished files", "error", err)
+		}
+		for _, file := range left {
+			if err := os.Remove(filepath.Join(s.path(storeDir), file)); err != nil {
+				s.log.Warn("an unfinished file stays", "error", err)
+			}
+		}
+	}
 }
 
 // clone fetches everything into a new store, and exchanges it for the old one once the revision in it is complete.
@@ -63,9 +81,16 @@ func (s *Source) clone(ctx context.Context) (*Snapshot, error) {
 		return nil, err
 	}
 	defer s.discard(fresh)
-	faulty := func(h plumbing.Hash) bool { return s.held.holds(h) && !s.isAccepted(ctx, nil, h) }
+	faulty := func(h plumbing.Hash) bool {
+		var held *HeldError
+		if errors.As(s.held.err, &held) && s.isAccepted(ctx, nil, plumbing.NewHash(held.Commit)) {
+			return false
+		}
+		return s.held.holds(h)
+	}
 	head, err := s.remote.fetch(ctx, faulty, fresh, nil)
 	if err != nil {
+		s.holdLarge(ctx, head, err)
 		return nil, err
 	}
 	if faulty(head) {

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 
 	"github.com/go-git/go-git/v5/plumbing"
+	"golang.org/x/sys/unix"
 )
 
 // Source follows one branch of one repository. Its methods may be called at the same time; Fetch, Load and At then
@@ -149,10 +150,11 @@ func (s *Source) Close() error {
 	s.closed = true
 	s.remote.close()
 	s.use(nil)
-	if s.lock != nil {
-		return s.lock.Close()
+	if s.lock == nil {
+		return nil
 	}
-	return nil
+	// A process that is started at this moment has the file open for an instant yet, and the claim with it.
+	return errors.Join(unix.Flock(int(s.lock.Fd()), unix.LOCK_UN), s.lock.Close())
 }
 
 // begin takes the turn, bounds the time, and claims the store.

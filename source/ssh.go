@@ -17,8 +17,9 @@ import (
 
 // sshKind runs git-upload-pack on an SSH server. What authenticates us and the server is read at each use.
 type sshKind struct {
-	at   location
-	auth Auth
+	at    location
+	auth  Auth
+	agent time.Duration // how long ssh-agent may take to list its keys
 }
 
 func newSSHRemote(at location, auth Auth) (sshKind, error) {
@@ -32,8 +33,11 @@ func newSSHRemote(at location, auth Auth) (sshKind, error) {
 	case at.pass != "":
 		return sshKind{}, fmt.Errorf("the URL of %s holds a password, which SSH does not use here: name a key file in auth.sshKeyFile", at)
 	}
-	return sshKind{at, auth}, nil
+	return sshKind{at, auth, agentTimeout}, nil
 }
+
+// agentTimeout is sshKind's agent.
+const agentTimeout = 5 * time.Second
 
 // address is what an SSH connection is made to.
 func (r sshKind) address() string {
@@ -85,6 +89,9 @@ func (r sshKind) start(conn net.Conn) (_ *stream, err error) {
 		HostKeyCallback: hosts.check, HostKeyAlgorithms: hosts.algorithms(),
 	})
 	if err != nil {
+		if hosts.seen != nil && hosts.err == nil && strings.Contains(err.Error(), "unable to authenticate") {
+			return nil, fmt.Errorf("the server takes none of our keys for the user %s (%s): add the public key there, as one that may read the repository: %w", user, r.shown(len(signers)), err)
+		}
 		return nil, hosts.explain(err)
 	}
 	run.client = ssh.NewClient(c, chans, reqs)
@@ -119,10 +126,22 @@ func (u *uploadPack) close() {
 func (u *uploadPack) explain(err error) error {
 	u.client.Close()
 	u.session.Wait() // the server's last words have arrived
-	if said := strings.TrimSpace(u.said.String()); said != "" {
+	if said := spoken(u.said.String()); said != "" {
 		return fmt.Errorf("the server says: %s (%w)", said, err)
 	}
 	return err
+}
+
+// shown says which keys the server was shown.
+func (r sshKind) shown(n int) string {
+	var list []string
+	if r.auth.SSHKeyFile != "" {
+		list, n = append(list, "the one in "+r.auth.SSHKeyFile), n-1
+	}
+	if n > 0 || len(list) == 0 {
+		list = append(list, fmt.Sprintf("%d of ssh-agent", n))
+	}
+	return strings.Join(list, " and ")
 }
 
 // signers are the key file's and the agent's keys, until done is called.
@@ -138,17 +157,22 @@ func (r sshKind) signers() (signers []ssh.Signer, done func(), err error) {
 	if r.auth.SSHAgentSocket == "" {
 		return signers, done, nil
 	}
-	sock, err := net.DialTimeout("unix", r.auth.SSHAgentSocket, 5*time.Second)
+	sock, err := net.DialTimeout("unix", r.auth.SSHAgentSocket, r.agent)
 	if err != nil && len(signers) == 0 {
 		return nil, done, fmt.Errorf("cannot reach ssh-agent: %w", err)
 	}
 	if err == nil {
 		done = func() { sock.Close() }
-		sock.SetDeadline(time.Now().Add(pollTimeout))
-		// An agent that fails must not hide the key file.
-		if more, err := agent.NewClient(sock).Signers(); err == nil {
+		// An agent that fails, or hangs, must not hide the key file.
+		sock.SetDeadline(time.Now().Add(r.agent))
+		more, err := agent.NewClient(sock).Signers()
+		if err != nil && len(signers) == 0 {
+			return nil, done, fmt.Errorf("cannot read the keys of ssh-agent at %s: %w", r.auth.SSHAgentSocket, err)
+		}
+		if err == nil {
 			signers = append(signers, more...)
 		}
+		sock.SetDeadline(time.Now().Add(pollTimeout)) // some ask a person before they sign
 	}
 	return signers, done, nil
 }

@@ -1,6 +1,7 @@
 package source
 
 import (
+	"bufio"
 	"context"
 	"fmt"
 	"io"
@@ -57,6 +58,7 @@ func (r *streamRemote) fetch(ctx context.Context, skip func(plumbing.Hash) bool,
 		return head, cause(poll, err)
 	}
 	defer s.close()
+	s.out = bufio.NewReader(s.out) // as in a list
 	head, caps, err := s.head(r.ref)
 	if err != nil {
 		return head, cause(poll, s.explain(err))
@@ -78,7 +80,8 @@ func (r *streamRemote) fetch(ctx context.Context, skip func(plumbing.Hash) bool,
 // head asks for the branch's head. The capabilities are nil when the server speaks version 2; any other has sent all of
 // its references unasked.
 func (s *stream) head(ref *followed) (plumbing.Hash, *capability.List, error) {
-	version, rest, err := readGreeting(s.out)
+	list := &listReader{from: s.out, left: maxAdvertised}
+	version, rest, err := readGreeting(list)
 	if err != nil {
 		return plumbing.ZeroHash, nil, err
 	}
@@ -91,7 +94,7 @@ func (s *stream) head(ref *followed) (plumbing.Hash, *capability.List, error) {
 	if _, err := s.in.Write(lsRefsRequest(ref)); err != nil {
 		return plumbing.ZeroHash, nil, err
 	}
-	head, err := readLsRefs(s.out, ref)
+	head, err := readLsRefs(list, ref)
 	return head, nil, err
 }
 

@@ -35,13 +35,15 @@ var transports = []struct {
 	}},
 }
 
-// overTransports runs a test against each of them, or those that are named, with a repository of its own.
+// overTransports runs a test against each of them, or those that are named, side by side, each with a repository of its
+// own: most of the time goes into waiting for git's processes.
 func overTransports(t *testing.T, test func(t *testing.T, r *repo, opt Options), names ...string) {
 	for _, tr := range transports {
 		if len(names) > 0 && !slices.Contains(names, tr.name) {
 			continue
 		}
 		t.Run(tr.name, func(t *testing.T) {
+			t.Parallel()
 			r := newRepo(t)
 			opt := tr.options(t, r)
 			opt.Dir = t.TempDir()

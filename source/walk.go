@@ -17,6 +17,7 @@ type folder struct {
 	rules   plumbing.Hash // the rules that came from above
 	items   []item        // in the order of the tree
 	files   int           // that count, in it and below
+	total   int           // files and folders in it and below
 }
 
 type item struct {
@@ -32,7 +33,16 @@ type walker struct {
 	from *objects
 	root int // the number of elements of the configured path
 	read int // objects read, for tests
+	seen int // files and folders
+	// totals are those of the folders that were read, by their trees.
+	totals map[plumbing.Hash]int
 }
+
+// A few kilobytes of trees can stand for more files than the host has memory: a tree may hold another one many times.
+const (
+	maxEntries = 1_000_000
+	maxDepth   = 1024 // git itself takes 2,048 by default (core.maxTreeDepth)
+)
 
 // walk reads every tree and blob below the folder at path in the commit's tree, but for those that the folder from a
 // former snapshot already had.
@@ -42,7 +52,7 @@ func (w *walker) walk(tree plumbing.Hash, path string, former *folder) (*folder,
 	if path != "" {
 		dirs = strings.Split(path, "/")
 	}
-	w.root = len(dirs)
+	w.root, w.totals = len(dirs), map[plumbing.Hash]int{}
 	// The ignore files on the way down count too.
 	for i, name := range dirs {
 		entries, err := w.from.tree(tree)
@@ -83,6 +93,9 @@ func (w *walker) rules(r rules, dir []string, entries []treeEntry) (rules, error
 
 func (w *walker) folder(hash plumbing.Hash, path []string, r rules, leftOut bool, former *folder) (*folder, error) {
 	if former != nil && former.hash == hash && former.leftOut == leftOut && (leftOut || former.rules == r.key) {
+		if w.seen += former.total; w.seen > maxEntries {
+			return nil, tooMany(path)
+		}
 		return former, nil
 	}
 	if err := w.ctx.Err(); err != nil {
@@ -93,7 +106,13 @@ func (w *walker) folder(hash plumbing.Hash, path []string, r rules, leftOut bool
 	if err != nil {
 		return nil, fmt.Errorf("cannot read folder /%s: %w", strings.Join(path, "/"), err)
 	}
-	f := &folder{hash: hash, leftOut: leftOut, rules: r.key, items: make([]item, 0, len(entries))}
+	if len(path) > maxDepth {
+		return nil, fmt.Errorf("cannot read folder /%.60s…: it lies deeper than %d folders, which is the most that is read", strings.Join(path, "/"), maxDepth)
+	}
+	if w.seen += len(entries); w.seen > maxEntries {
+		return nil, tooMany(path)
+	}
+	f := &folder{hash: hash, leftOut: leftOut, rules: r.key, items: make([]item, 0, len(entries)), total: len(entries)}
 	if !leftOut {
 		if r, err = w.rules(r, path, entries); err != nil {
 			return nil, err
@@ -103,8 +122,9 @@ func (w *walker) folder(hash plumbing.Hash, path []string, r rules, leftOut bool
 	if former != nil {
 		old = former.items
 	}
+	foreseen := map[plumbing.Hash]bool{}
 	path = append(path[:len(path):len(path)], "")
-	for _, e := range entries {
+	for n, e := range entries {
 		for len(old) > 0 && compareNames(old[0].name, old[0].sub != nil, e.name, e.kind == kindFolder) < 0 {
 			old = old[1:]
 		}
@@ -117,6 +137,12 @@ func (w *walker) folder(hash plumbing.Hash, path []string, r rules, leftOut bool
 		it := item{name: e.name, hash: e.hash}
 		switch e.kind {
 		case kindFolder:
+			if total, known := w.totals[e.hash]; known && !foreseen[e.hash] {
+				foreseen[e.hash] = true
+				if w.seen+total*occurrences(entries[n:], e.hash) > maxEntries {
+					return nil, tooMany(path[:len(path)-1])
+				}
+			}
 			var sub *folder
 			if was != nil {
 				sub = was.sub
@@ -134,13 +160,29 @@ func (w *walker) folder(hash plumbing.Hash, path []string, r rules, leftOut bool
 		switch {
 		case it.sub != nil:
 			f.files += it.sub.files
+			f.total += it.sub.total
 		case it.entry.Path != "":
 			f.files++
 			it.name = it.entry.Path[len(it.entry.Path)-len(it.name):] // one string instead of two
 		}
 		f.items = append(f.items, it)
 	}
+	w.totals[hash] = f.total
 	return f, nil
+}
+
+// occurrences is how often a tree is among the entries of a folder.
+func occurrences(entries []treeEntry, tree plumbing.Hash) (n int) {
+	for _, e := range entries {
+		if e.hash == tree {
+			n++
+		}
+	}
+	return n
+}
+
+func tooMany(path []string) error {
+	return fmt.Errorf("cannot read folder /%s: the revision has more than %d files and folders, which is the most that is read: set path to a part of the repository", strings.Join(path, "/"), maxEntries)
 }
 
 func (w *walker) file(e treeEntry, path []string, out bool, was *item) (Entry, error) {

@@ -85,7 +85,7 @@ func TestPathGone(t *testing.T) {
 		if got := paths(fetch(t, s)); got != "kvm1/a.yaml kvm2/b.yaml" {
 			t.Error(got)
 		}
-	})
+	}, "path", "http")
 }
 
 // TestEverythingIsRead: what does not count for the entries is read too; a store that lacks it is broken.

@@ -23,6 +23,9 @@ func (a *agent) newSender() (*sender.Sender, error) {
 		Host: a.set.Host, Fleet: a.set.Fleet, Branch: a.set.Branch, Version: version(),
 		StateFile: filepath.Join(a.set.StateDir, "notices.json"), BackOff: reconcile.BackOff, Logger: a.log, Registerer: a.registry,
 	}
+	if a.set.Ref.TagPattern != "" {
+		o.Branch = "" // it follows none
+	}
 	for _, n := range a.set.Notices {
 		o.Targets = append(o.Targets, n.target())
 	}

@@ -100,5 +100,6 @@ func (s *socket) Close() error {
 	if errors.Is(err, net.ErrClosed) {
 		return err // it was closed before, and the path may be another's by now
 	}
-	return errors.Join(err, os.Remove(s.path), s.lock.Close())
+	// A process that is started at this moment has the file open for an instant yet, and the lock with it.
+	return errors.Join(err, os.Remove(s.path), syscall.Flock(int(s.lock.Fd()), syscall.LOCK_UN), s.lock.Close())
 }

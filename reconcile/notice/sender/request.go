@@ -65,7 +65,9 @@ func (t Target) request(ctx context.Context, n notice.Notice, w who, token, secr
 	case GitLab: // Commits API, "Set commit pipeline status"; the project's path is one escaped segment
 		base = base.JoinPath("api/v4/projects", url.PathEscape(t.Repository), "statuses", n.Commit)
 		header.Set("Private-Token", token)
-		status["ref"] = w.branch
+		if w.branch != "" {
+			status["ref"] = w.branch // a commit of a tag need not be on a branch
+		}
 		status["state"] = map[string]string{"pending": "running", "failure": "failed"}[status["state"]]
 		if n.State == notice.Success {
 			status["state"] = "success"

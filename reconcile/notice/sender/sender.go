@@ -19,7 +19,7 @@ const timeout = 15 * time.Second
 // Options are what a sender works with.
 type Options struct {
 	Targets []Target
-	// Host, Fleet and Branch are said in notices; Version is the program's.
+	// Host, Fleet and Branch, which is empty where tags are followed, are said in notices; Version is the program's.
 	Host, Fleet, Branch, Version string
 	// StateFile keeps what was said, so that an agent that begins again does not repeat it.
 	StateFile string
