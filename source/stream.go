@@ -3,9 +3,11 @@ package source
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
+	"os"
 	"time"
 
 	"github.com/go-git/go-git/v5/plumbing"
@@ -115,8 +117,14 @@ func (s *stream) pack(want plumbing.Hash, caps *capability.List, common []plumbi
 	return read(s.out)
 }
 
+// atOnce is how much later than the connection's own deadline, which is the same, a context's end may be seen.
+const atOnce = 100 * time.Millisecond
+
 // cause returns why the context ended instead of the error that its end brought about.
 func cause(ctx context.Context, err error) error {
+	if end, ok := ctx.Deadline(); ok && errors.Is(err, os.ErrDeadlineExceeded) && time.Until(end) < atOnce {
+		<-ctx.Done()
+	}
 	if err != nil && ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
