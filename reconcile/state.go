@@ -7,6 +7,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"github.com/google/renameio/v2"
 )
 
 // state is what outlives the agent. Losing it loses no machine: a removal that was let through is asked for again, and a
@@ -47,16 +49,7 @@ func (s state) save(file string) error {
 	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
 		return fmt.Errorf("cannot write the agent's state: %w", err)
 	}
-	f, err := os.CreateTemp(filepath.Dir(file), ".state-*")
-	if err != nil {
-		return fmt.Errorf("cannot write the agent's state: %w", err)
-	}
-	defer os.Remove(f.Name()) // after the rename there is nothing of that name
-	_, err = f.Write(append(raw, '\n'))
-	err = errors.Join(err, f.Sync(), f.Close())
-	if err == nil {
-		err = os.Rename(f.Name(), file)
-	}
+	err = renameio.WriteFile(file, append(raw, '\n'), 0o600, renameio.WithTempDir(filepath.Dir(file)))
 	if err != nil {
 		return fmt.Errorf("cannot write the agent's state: %w", err)
 	}

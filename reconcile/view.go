@@ -3,6 +3,7 @@ package reconcile
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/gitvirt/gitvirt/reconcile/plan"
 	"github.com/gitvirt/gitvirt/render"
@@ -208,12 +209,8 @@ func LocateExplained(s *source.Snapshot, all []render.Explained) []render.Explai
 // is gone.
 func (v View) left(world plan.World) (elsewhere map[string]plan.Elsewhere, gone map[string]bool) {
 	elsewhere, gone = map[string]plan.Elsewhere{}, map[string]bool{}
-	wanted := make(map[string]bool, len(v.Instances))
-	for _, i := range v.Instances {
-		wanted[i.Name] = true
-	}
 	for _, d := range world.Domains {
-		if m := d.Meta(); m != nil && !wanted[d.Name] {
+		if m := d.Meta(); m != nil && !v.wants(d.Name) {
 			if to, ok := v.elsewhere(d.Name); ok {
 				elsewhere[d.Name] = to
 			}
@@ -223,6 +220,12 @@ func (v View) left(world plan.World) (elsewhere map[string]plan.Elsewhere, gone 
 		}
 	}
 	return elsewhere, gone
+}
+
+// wants says whether a machine is among the instances, which are sorted by name.
+func (v View) wants(name string) bool {
+	_, found := slices.BinarySearchFunc(v.Instances, name, func(i *render.Instance, name string) int { return strings.Compare(i.Name, name) })
+	return found
 }
 
 // elsewhere is where a machine is, if that is on another host.

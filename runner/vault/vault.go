@@ -16,6 +16,7 @@ import (
 
 	"filippo.io/age"
 	"filippo.io/age/armor"
+	"github.com/google/renameio/v2"
 
 	"github.com/gitvirt/gitvirt/render/secret"
 )
@@ -78,16 +79,7 @@ func writeKey(file string, key []byte) error {
 	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
 		return err
 	}
-	f, err := os.CreateTemp(filepath.Dir(file), ".key-*") // which only this user can read
-	if err != nil {
-		return err
-	}
-	defer os.Remove(f.Name())
-	_, err = f.Write(key)
-	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), file)
+	return renameio.WriteFile(file, key, 0o600, renameio.WithTempDir(filepath.Dir(file)))
 }
 
 // Token stands for a value, and is what Value finds it by.

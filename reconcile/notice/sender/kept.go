@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"sync"
 
+	"github.com/google/renameio/v2"
+
 	"github.com/gitvirt/gitvirt/reconcile/notice"
 )
 
@@ -66,16 +68,7 @@ func (k *kept) keep(target string, said notice.Said) error {
 	if err := os.MkdirAll(filepath.Dir(k.file), 0o700); err != nil {
 		return fmt.Errorf("cannot keep what was told: %w", err)
 	}
-	f, err := os.CreateTemp(filepath.Dir(k.file), ".notices-*")
-	if err != nil {
-		return fmt.Errorf("cannot keep what was told: %w", err)
-	}
-	defer os.Remove(f.Name()) // after the rename there is nothing of that name
-	_, err = f.Write(append(raw, '\n'))
-	err = errors.Join(err, f.Sync(), f.Close())
-	if err == nil {
-		err = os.Rename(f.Name(), k.file)
-	}
+	err = renameio.WriteFile(k.file, append(raw, '\n'), 0o600, renameio.WithTempDir(filepath.Dir(k.file)))
 	if err != nil {
 		return fmt.Errorf("cannot keep what was told: %w", err)
 	}
