@@ -156,6 +156,7 @@ func Complete(in Input, o Options) (*Instance, []manifest.Problem) {
 	i.State = either(i.State, manifest.StateRunning)
 	i.RestartPolicy = either(i.RestartPolicy, manifest.RestartAlways)
 	i.Rollout = either(i.Rollout, manifest.RolloutStage)
+	i.CloudInitPolicy = either(c.Spec.CloudInitPolicy, manifest.CloudInitOnce)
 	i.Rollback = either(i.Rollback, manifest.RollbackNever)
 	i.DeletionPolicy = either(i.DeletionPolicy, manifest.DeletionRetain)
 	domain, bad := i.build(in, o, own, own != nil && said == nil)
@@ -178,9 +179,14 @@ func Complete(in Input, o Options) (*Instance, []manifest.Problem) {
 func (i *Instance) build(in Input, o Options, own *domxml.Element, detailed bool) (*domxml.Element, []manifest.FieldProblem) {
 	var problems []manifest.FieldProblem
 	for n, v := range i.Spec.Volumes {
-		volume, err := volumeOf(i, o, v)
+		volume, err := volumeOf(i, in, o, v)
 		if err != nil {
-			problems = append(problems, manifest.FieldProblem{Field: fmt.Sprintf("volumes[%d]", n), Message: err.Error()})
+			p := manifest.FieldProblem{Field: fmt.Sprintf("volumes[%d]", n), Message: err.Error()}
+			var of fieldError
+			if errors.As(err, &of) {
+				p = manifest.FieldProblem{Field: p.Field + "." + of.field, Message: of.err.Error()}
+			}
+			problems = append(problems, p)
 			continue
 		}
 		i.Volumes = append(i.Volumes, volume)

@@ -54,6 +54,7 @@ func (b *builder) disk(d *kubevirt.Disk) (*domxml.Element, error) {
 		target.SetAttr("bus", string(d.Disk.Bus))
 		guestAddress(e, d.Disk.PciAddress)
 	}
+	readonly = readonly || volume.ReadOnly
 	e.SetAttr("device", device)
 	e.Append(target)
 	if d.Serial != "" {
@@ -91,6 +92,11 @@ func diskSource(e *domxml.Element, v Volume) (*domxml.Element, error) {
 	case VolumeDevice:
 		e.SetAttr("type", "block")
 		return e.Append(domxml.New("source", "dev", v.Path)), nil
+	case VolumeFetched:
+		e.SetAttr("type", "file")
+		return e.Append(domxml.New("source", "file", v.Path)), nil
+	case VolumeRemote:
+		return remoteSource(e, v), nil
 	case VolumeFolder:
 		return nil, fmt.Errorf("volume %s is a folder of the host, which a disk cannot have: name a filesystem so, or say hostDisk in the volume", v.Name)
 	}

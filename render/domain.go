@@ -39,6 +39,7 @@ func domainOf(i *Instance, in Input, o Options, detailed bool) (*domxml.Element,
 		text(domain, "iothreads", count(b.threads.total))
 	}
 	sysinfo(domain, spec)
+	b.ignition(domain)
 	b.firmware(domain)
 	features(domain, spec.Features)
 	processor(domain, spec.CPU, o.DomainType)

@@ -13,7 +13,7 @@ func (b *builder) firmware(domain *domxml.Element) {
 	os := domain.Append(domxml.New("os"))
 	text(os, "type", "hvm").SetAttr("machine", b.spec.Machine.Type)
 	os.Child("type").SetAttr("arch", "x86_64")
-	if domain.Child("sysinfo") != nil {
+	if s := domain.Child("sysinfo"); s != nil && s.Attr("type") == "smbios" {
 		os.Append(domxml.New("smbios", "mode", "sysinfo"))
 	}
 	b.kernel(os)

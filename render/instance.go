@@ -28,9 +28,11 @@ type Instance struct {
 	Rollout        manifest.Rollout
 	Rollback       manifest.Rollback
 	DeletionPolicy manifest.DeletionPolicy
-	MoveVolumes    string
-	Adopt          bool
-	GraceSeconds   int64
+	// CloudInitPolicy says when cloud-init sets the guest up anew.
+	CloudInitPolicy manifest.CloudInitPolicy
+	MoveVolumes     string
+	Adopt           bool
+	GraceSeconds    int64
 	// Progress is how long a run may take to become ready.
 	Progress time.Duration
 
@@ -67,14 +69,17 @@ type VolumeKind string
 
 // The volume kinds.
 const (
-	VolumeBlank   VolumeKind = "Blank"   // an empty qcow2 or raw image, made once
-	VolumeOverlay VolumeKind = "Overlay" // a qcow2 overlay on Backing, made once
-	VolumeEmpty   VolumeKind = "Empty"   // made anew at every run: blank, or an overlay on Backing
-	VolumeSeed    VolumeKind = "Seed"    // an ISO image for cloud-init; its name changes with its content
-	VolumeFetched VolumeKind = "Fetched" // no disk: a file that Fetch brings to Path, such as a kernel
-	VolumeFile    VolumeKind = "File"    // a host file at Path (hostDisk), made when it is not there and Create says so
-	VolumeDevice  VolumeKind = "Device"  // a block device of the host at Path, which has to be there
-	VolumeFolder  VolumeKind = "Folder"  // a folder of the host at Path, which has to be there; no disk, but a filesystem
+	VolumeBlank    VolumeKind = "Blank"    // an empty qcow2 or raw image, made once
+	VolumeOverlay  VolumeKind = "Overlay"  // a qcow2 overlay on Backing, made once
+	VolumeEmpty    VolumeKind = "Empty"    // made anew at every run: blank, or an overlay on Backing
+	VolumeSeed     VolumeKind = "Seed"     // an ISO image for cloud-init; its name changes with its content
+	VolumeFetched  VolumeKind = "Fetched"  // no disk: a file that Fetch brings to Path, such as a kernel
+	VolumeIgnition VolumeKind = "Ignition" // no disk: a configuration for Ignition at Path; its name changes with its content
+	VolumeThere    VolumeKind = "There"    // one that somebody else made in Pool, and that is read
+	VolumeRemote   VolumeKind = "Remote"   // a disk on a server
+	VolumeFile     VolumeKind = "File"     // a host file at Path (hostDisk), made when it is not there and Create says so
+	VolumeDevice   VolumeKind = "Device"   // a block device of the host at Path, which has to be there
+	VolumeFolder   VolumeKind = "Folder"   // a folder of the host at Path, which has to be there; no disk, but a filesystem
 )
 
 // Volume is a file that a domain needs.
@@ -95,6 +100,11 @@ type Volume struct {
 	Seed secret.Files `json:"-"`
 	// Label is the name of the image's file system, by which cloud-init finds it: cidata or config-2.
 	Label string
+	// Remote says which disk of which server it is, of a VolumeRemote, and SecretUUID which of libvirt's secrets opens it.
+	Remote     *manifest.NetworkDisk
+	SecretUUID string
+	// ReadOnly says that a guest never writes to it.
+	ReadOnly bool
 	// Encryption is of a qcow2 volume; nil for none.
 	Encryption *Encryption
 }
@@ -108,10 +118,15 @@ type Fetch struct {
 
 // Persistent says whether the volume holds what cannot be made again.
 func (v Volume) Persistent() bool {
-	return v.Kind == VolumeBlank || v.Kind == VolumeOverlay || v.OfHost()
+	return v.Kind == VolumeBlank || v.Kind == VolumeOverlay || v.OfHost() && !v.ReadOnly
 }
 
-// OfHost says whether the volume is the host's own: it is in no pool, and nothing of it is ever removed.
+// OfHost says whether the volume is the host's own: nothing of it is ever removed.
 func (v Volume) OfHost() bool {
 	return v.Kind == VolumeFile || v.Kind == VolumeDevice || v.Kind == VolumeFolder
+}
+
+// Made says whether the volume is made for the machine, or fetched. All others have to be there, and are never removed.
+func (v Volume) Made() bool {
+	return v.Kind != VolumeRemote && v.Kind != VolumeThere && (!v.OfHost() || v.Create)
 }

@@ -11,13 +11,14 @@ import (
 // list or object that they stand in.
 var choices = map[string][]string{
 	"volumes": {"volume", "containerDisk", "emptyDisk", "hostDisk", "block", "hostPath", "cloudInitNoCloud", "cloudInitConfigDrive",
-		"persistentVolumeClaim", "dataVolume", "ephemeral"},
+		"ignition", "iso", "network", "persistentVolumeClaim", "dataVolume", "ephemeral"},
 	"networks":   {"libvirt", "bridge", "direct", "pci", "user", "pod", "multus"},
 	"disks":      {"disk", "cdrom", "lun"},
 	"interfaces": {"bridge", "masquerade", "sriov", "macvtap"},
 	"bootloader": {"bios", "efi"},
 	"clock":      {"utc", "timezone"},
 	"image":      {"path", "container"},
+	"iso":        {"path", "name", "image"},
 	"":           {"domainXML", "domainXMLFrom"},
 }
 

@@ -142,7 +142,10 @@ func isText(v secret.Value) bool {
 	return utf8.Valid(v.Bytes()) && !slices.Contains(v.Bytes(), 0)
 }
 
-func isSeed(field string) bool { return strings.Contains(field, ".cloudInit") }
+// isSeed says whether a secret is what a guest is set up with, and reaches it to the byte.
+func isSeed(field string) bool {
+	return strings.Contains(field, ".cloudInit") || strings.Contains(field, ".ignition.")
+}
 
 // usualKeys are the keys that KubeVirt looks for in a Secret.
 func usualKeys(field string) []string {
@@ -151,6 +154,8 @@ func usualKeys(field string) []string {
 		return nil
 	case strings.HasSuffix(field, ".networkDataSecretRef"):
 		return []string{"networkdata", "networkData"}
+	case strings.HasSuffix(field, ".metaDataSecretRef"):
+		return []string{"metadata", "metaData"}
 	}
 	return []string{"userdata", "userData"}
 }

@@ -2,64 +2,181 @@ package render
 
 import (
 	"crypto/sha256"
-	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
 
+	"github.com/google/uuid"
 	"sigs.k8s.io/yaml"
 
 	"github.com/gitvirt/gitvirt/render/manifest"
 	"github.com/gitvirt/gitvirt/render/secret"
 )
 
-// seeded makes the volume a cloud-init image. Its name changes with its content, so that an edit shows.
-func (v Volume) seeded(i *Instance, from manifest.Volume) (Volume, error) {
-	seed, label, err := seedFiles{}, "", error(nil)
-	if from.CloudInitNoCloud != nil {
-		label = "cidata"
-		seed, err = noCloud(i, from.CloudInitNoCloud)
-	} else {
-		label = "config-2"
-		seed, err = configDrive(i, from.CloudInitConfigDrive)
+// seeded makes the volume a cloud-init image. Its name changes with its content, so that an edit shows. An instance-id that is
+// not the machine's own is in it too (SeedID): a guest sets itself up anew when that changes.
+func (v Volume) seeded(i *Instance, in Input, from manifest.Volume) (Volume, error) {
+	kind, label, c, write := "cloudInitNoCloud", "cidata", from.CloudInitNoCloud, noCloud
+	if c == nil {
+		kind, label, c, write = "cloudInitConfigDrive", "config-2", from.CloudInitConfigDrive, configDrive
+	}
+	s, err := seedOf(i, in, c)
+	if err == nil {
+		err = write(i, s)
 	}
 	if err != nil {
+		var of fieldError
+		if errors.As(err, &of) {
+			err = fieldError{kind + "." + of.field, of.err}
+		}
 		return v, err
 	}
-	v.Kind, v.Format, v.Seed, v.Label = VolumeSeed, "raw", seed.content, label
-	v.File = i.Name + "." + from.Name + "-" + seedDigest(seed) + ".iso"
+	v.Kind, v.Format, v.Seed, v.Label = VolumeSeed, "raw", s.files, label
+	v.File = i.Name + "." + from.Name + "-" + seedDigest(s) + idTag(i, s.id) + ".iso"
 	return v, nil
 }
 
-// seedFiles are the files of an image by their paths in it. tokens stand for those that are secret.
-type seedFiles struct {
-	content secret.Files
-	tokens  map[string]string
+// seed is what goes into an image.
+type seed struct {
+	files                secret.Files
+	tokens               map[string]string // of files that are secret
+	user, network        content
+	meta                 map[string]any // that a document says
+	metaToken            string
+	id, hostname         string
+	saysID, saysHostname bool
 }
 
-// noCloud is the files of a NoCloud image. The instance-id stays the same for as long as the machine does, so that an
-// edit of the user data does not make cloud-init set the machine up anew.
-func noCloud(i *Instance, c *manifest.CloudInit) (seedFiles, error) {
-	files := map[string][]byte{
-		"meta-data": fmt.Appendf(nil, "instance-id: %s\nlocal-hostname: %s\n", i.UUID, i.Name),
-		"user-data": {},
-	}
-	if network := fixedAddresses(i); network != nil {
-		files["network-config"] = network
-	}
-	return put(i, c, files, "user-data", "network-config")
-}
-
-// configDrive is the files of a config drive in OpenStack's form.
-func configDrive(i *Instance, c *manifest.CloudInit) (seedFiles, error) {
-	const at = "openstack/latest/"
-	meta, err := json.Marshal(map[string]string{"uuid": i.UUID, "instance_id": i.UUID, "hostname": i.Name, "local-hostname": i.Name, "name": i.Name})
+func seedOf(i *Instance, in Input, c *manifest.CloudInit) (*seed, error) {
+	s := &seed{files: secret.Files{}, tokens: map[string]string{}, id: i.UUID, hostname: i.Name}
+	user, network, meta := cloudInitParts(c)
+	said, err := meta.read(i, in, i.Name)
 	if err != nil {
-		return seedFiles{}, fmt.Errorf("cannot write the meta data: %w", err)
+		return nil, err
 	}
-	files := map[string][]byte{at + "meta_data.json": meta, at + "user_data": {}}
-	return put(i, c, files, at+"user_data", at+"network_data.json")
+	s.metaToken = said.token
+	if said.said && !said.sealed {
+		if s.meta, err = readMetaData(said.text); err != nil {
+			field := meta.name
+			if said.token != "" {
+				field = meta.ref
+			} else if meta.from != "" {
+				field, err = meta.name+"From", fmt.Errorf("%s %w", meta.from, err)
+			}
+			return nil, fieldError{field, err}
+		}
+	}
+	if name, ok := s.meta[localHostname].(string); ok {
+		s.hostname, s.saysHostname = name, true
+	}
+	if s.user, err = user.read(i, in, s.hostname); err == nil {
+		s.network, err = network.read(i, in, s.hostname)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if id, ok := s.meta[instanceID].(string); ok {
+		s.id, s.saysID = id, true
+	} else if i.CloudInitPolicy == manifest.CloudInitEveryRun {
+		s.id = s.everyRun(i)
+	}
+	delete(s.meta, instanceID)
+	delete(s.meta, localHostname)
+	return s, nil
+}
+
+// everyRun is an instance-id of this run, and of this content.
+func (s *seed) everyRun(i *Instance) string {
+	space, err := uuid.Parse(i.UUID)
+	if err != nil {
+		space = uuid.NameSpaceOID
+	}
+	h := sha256.New()
+	meta, err := json.Marshal(s.meta)
+	if err != nil {
+		panic(fmt.Sprintf("render: cannot write meta data: %v", err)) // it was read as JSON
+	}
+	for _, c := range []content{s.user, s.network, {text: meta, token: s.metaToken}} {
+		text := c.text
+		if c.token != "" {
+			text = []byte(c.token)
+		}
+		fmt.Fprintf(h, "%d\n%s", len(text), text)
+	}
+	return uuid.NewSHA1(space, fmt.Appendf(nil, "run %d %x", i.Run, h.Sum(nil))).String()
+}
+
+// put adds a part to the files.
+func (s *seed) put(name string, c content) {
+	if !c.said {
+		return
+	}
+	s.files[name] = c.text
+	if c.token != "" {
+		s.tokens[name] = c.token
+	}
+}
+
+// putMeta adds the meta data. What is secret of it is in its token, and the instance-id and the name beside it.
+func (s *seed) putMeta(name string, text []byte) {
+	s.files[name] = text
+	if s.metaToken != "" {
+		s.tokens[name] = s.metaToken + " " + s.id + " " + s.hostname
+	}
+}
+
+// noCloud writes the files of a NoCloud image
+// (https://cloudinit.readthedocs.io/en/latest/reference/datasources/nocloud.html).
+func noCloud(i *Instance, s *seed) error {
+	var text []byte
+	for _, word := range []struct {
+		key, value string
+		said       bool
+	}{{instanceID, s.id, s.saysID}, {localHostname, s.hostname, s.saysHostname}} {
+		if !word.said {
+			text = fmt.Appendf(text, "%s: %s\n", word.key, word.value)
+			continue
+		}
+		line, err := yaml.Marshal(map[string]string{word.key: word.value})
+		if err != nil {
+			return fmt.Errorf("cannot write the meta data: %w", err)
+		}
+		text = append(text, line...)
+	}
+	if len(s.meta) > 0 {
+		more, err := yaml.Marshal(s.meta)
+		if err != nil {
+			return fieldError{"metaData", errors.New("cannot be written as YAML")}
+		}
+		text = append(text, more...)
+	}
+	s.putMeta("meta-data", text)
+	s.files["user-data"] = nil
+	if network := fixedAddresses(i); network != nil {
+		s.files["network-config"] = network
+	}
+	s.put("user-data", s.user)
+	s.put("network-config", s.network)
+	return nil
+}
+
+// configDrive writes the files of a config drive in OpenStack's form. cloud-init takes the instance-id from uuid, and the name
+// from hostname.
+func configDrive(i *Instance, s *seed) error {
+	const at = "openstack/latest/"
+	words := map[string]any{"uuid": s.id, "instance_id": s.id, "hostname": s.hostname, "local-hostname": s.hostname, "name": i.Name}
+	maps.Copy(words, s.meta)
+	meta, err := json.Marshal(words)
+	if err != nil {
+		return fmt.Errorf("cannot write the meta data: %w", err)
+	}
+	s.putMeta(at+"meta_data.json", meta)
+	s.files[at+"user_data"] = nil
+	s.put(at+"user_data", s.user)
+	s.put(at+"network_data.json", s.network)
+	return nil
 }
 
 // fixedAddresses is the network configuration (version 2) of the interfaces that have addresses; nil when none has.
@@ -90,7 +207,7 @@ func unreached(spec *manifest.InstanceSpec) []manifest.FieldProblem {
 	why := "reach the guest through its seed: add a cloudInitNoCloud volume, or take them out"
 	for _, v := range spec.Volumes {
 		if c := v.CloudInitNoCloud; c != nil {
-			if c.NetworkData == "" && c.NetworkDataBase64 == "" && c.NetworkDataSecretRef == nil {
+			if _, network, _ := cloudInitParts(c); network == (part{name: network.name, ref: network.ref}) {
 				return nil
 			}
 			why = "cannot be said together with the seed's networkData: say them there, or take that out"
@@ -107,11 +224,11 @@ func unreached(spec *manifest.InstanceSpec) []manifest.FieldProblem {
 
 // seedDigest is of what goes into the image, not of the image, which holds the time that it was made. Of what is secret the
 // token counts: the digest is in a file's name.
-func seedDigest(seed seedFiles) string {
+func seedDigest(s *seed) string {
 	h := sha256.New()
-	for _, name := range slices.Sorted(maps.Keys(seed.content)) {
-		content := seed.content[name]
-		if token, ok := seed.tokens[name]; ok {
+	for _, name := range slices.Sorted(maps.Keys(s.files)) {
+		content := s.files[name]
+		if token, ok := s.tokens[name]; ok {
 			content = []byte(token)
 		}
 		fmt.Fprintf(h, "%s %d\n", name, len(content))
@@ -120,29 +237,11 @@ func seedDigest(seed seedFiles) string {
 	return fmt.Sprintf("%x", h.Sum(nil)[:8])
 }
 
-// put adds what a document says to the files of a seed.
-func put(i *Instance, c *manifest.CloudInit, files secret.Files, user, network string) (seedFiles, error) {
-	seed := seedFiles{files, map[string]string{}}
-	for _, f := range []struct {
-		name, field, text, encoded string
-		ref                        *manifest.SecretRef
-	}{
-		{user, "userDataBase64", c.UserData, c.UserDataBase64, c.UserDataSecretRef},
-		{network, "networkDataBase64", c.NetworkData, c.NetworkDataBase64, c.NetworkDataSecretRef},
-	} {
-		switch {
-		case f.text != "":
-			files[f.name] = []byte(f.text)
-		case f.encoded != "":
-			raw, err := base64.StdEncoding.DecodeString(f.encoded)
-			if err != nil {
-				return seed, fmt.Errorf("cannot decode %s: %w", f.field, err)
-			}
-			files[f.name] = raw
-		case f.ref != nil:
-			s := i.found[f.ref]
-			files[f.name], seed.tokens[f.name] = s.value.Bytes(), s.token
-		}
+// idTag tells one instance-id from another in the name of an image; empty for the machine's own.
+func idTag(i *Instance, id string) string {
+	if id == i.UUID {
+		return ""
 	}
-	return seed, nil
+	sum := sha256.Sum256([]byte(id))
+	return fmt.Sprintf("-%x", sum[:4])
 }

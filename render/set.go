@@ -76,20 +76,18 @@ func (p *Placement) Made(m Placed) []any {
 	return append(made, fmt.Sprint(in.CPUs), in.NoCPUs)
 }
 
-// The field that names a file with domain XML.
-const textField = "domainXMLFrom"
-
-// textNames are the files with domain XML that a machine's documents name.
+// textNames are the files that a machine's documents name, but for encrypted ones.
 func (in Input) textNames() []string {
 	layers := in.yielding()
-	if in.Config.Spec.Template.Spec.Mentions(textField) {
+	if in.Config.Spec.Template.Spec.MentionsTexts() {
 		layers = in.layers()
 	}
 	var names []string
 	for _, l := range layers {
-		if name, _ := l.tree[textField].(string); name != "" {
-			names = append(names, name)
-		}
+		names = append(names, manifest.TextsOf(l.tree)...)
+	}
+	if in.RunState != nil && in.RunState.Spec.Attach != nil {
+		names = append(names, manifest.VolumeTexts(in.RunState.Spec.Attach.Volumes)...)
 	}
 	return names
 }

@@ -10,7 +10,7 @@ import (
 
 // volumeOf is what a spec's volume needs on the host. A file's name is INSTANCE.VOLUME.SUFFIX: names are DNS labels, so no
 // two can be the same.
-func volumeOf(i *Instance, o Options, v manifest.Volume) (Volume, error) {
+func volumeOf(i *Instance, in Input, o Options, v manifest.Volume) (Volume, error) {
 	out := Volume{Name: v.Name, Pool: defaultPool}
 	switch {
 	case v.Volume != nil:
@@ -49,7 +49,13 @@ func volumeOf(i *Instance, o Options, v manifest.Volume) (Volume, error) {
 	case v.HostPath != nil:
 		out.Kind, out.Pool, out.Path = VolumeFolder, "", v.HostPath.Path
 	case v.CloudInitNoCloud != nil, v.CloudInitConfigDrive != nil:
-		return out.seeded(i, v)
+		return out.seeded(i, in, v)
+	case v.Ignition != nil:
+		return out.ignited(i, in, o, v)
+	case v.ISO != nil:
+		return out.burnt(o, v), nil
+	case v.Network != nil:
+		return out.remote(i, o, v)
 	default:
 		return out, fmt.Errorf("says nothing that a host has")
 	}

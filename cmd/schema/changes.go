@@ -22,6 +22,7 @@ is started again; under ` + "`Live`" + ` what can be is applied while it runs, a
 | live | libvirt can change the running machine, under the conditions that are said |
 | next-start | the guest meets it when it starts, and would not see it before: no reason for a restart |
 | restart | a running machine stays behind until it is restarted; ` + "`RestartRequired`" + ` names the field |
+| rebuild | the guest meets it once its disks are made anew: take the RunState away, delete the disks, and put the RunState back |
 | blocked | a machine that is there can never have it |
 
 A path finds its row from the top: the first that matches counts. What is in no row needs a restart. What libvirt refuses to do live, and what a

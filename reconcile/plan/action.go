@@ -18,6 +18,8 @@ const (
 	EffectLive      Effect = "live"
 	EffectRestart   Effect = "restart"
 	EffectStart     Effect = "start"
+	// EffectRebuild is of what a guest meets once its disks are made anew.
+	EffectRebuild Effect = "rebuild"
 )
 
 // Action is one thing to do to one instance, why, and the steps that do it. A blocked action has no steps.

@@ -130,7 +130,7 @@ func (a *Assessment) launch(meta metadata.Metadata, volumes []render.Volume, rea
 func (a *Assessment) prepare(volumes []render.Volume, fresh bool) []Step {
 	var need []render.Volume
 	for _, v := range volumes {
-		if v.Kind == render.VolumeEmpty && !fresh && v.Fetch == nil || v.OfHost() && !v.Create ||
+		if v.Kind == render.VolumeEmpty && !fresh && v.Fetch == nil || !v.Made() ||
 			v.Fetch != nil && a.Instance.State == manifest.StateStopped {
 			continue
 		}

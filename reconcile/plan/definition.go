@@ -40,7 +40,7 @@ func record(i *render.Instance, slots domxml.Slots) metadata.Metadata {
 func volumesOf(volumes []render.Volume) []metadata.Volume {
 	var list []metadata.Volume
 	for _, v := range volumes {
-		if !v.OfHost() && v.Kind != render.VolumeFetched {
+		if v.Made() && !v.OfHost() && v.Kind != render.VolumeFetched {
 			list = append(list, metadata.Volume{Name: v.Name, Pool: v.Pool, File: v.File, Size: v.Size, Keep: v.Persistent()})
 		}
 	}
@@ -166,6 +166,8 @@ func (a *Assessment) compareInactive(memo *Memo, want, live *domxml.Element, m m
 	def.meta.Run, def.meta.UID, def.meta.Outcome, def.meta.Paused, def.meta.Drift = m.Run, m.UID, m.Outcome, m.Paused, m.Drift
 	def.meta.Started, def.meta.Good, def.meta.Failed = m.Started, m.Good, m.Failed
 	a.keepSizes(m, &def.meta)
+	keepFirst(m, &def.meta)
+	def.message += seedWords(def.changes)
 	if d.Active() {
 		def.keepStale(d)
 	}

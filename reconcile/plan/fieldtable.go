@@ -10,7 +10,8 @@ type row struct {
 	spec string
 	// effect is the best that there is: EffectLive where libvirt can change the running machine, EffectNextStart where
 	// the guest meets it only when it starts, EffectRestart where a running machine stays behind until it is restarted,
-	// EffectBlocked where a machine that is there can never have it.
+	// EffectRebuild where the guest meets it once its disks are
+	// made anew, EffectBlocked where a machine that is there can never have it.
 	effect Effect
 	// about is what a person has to know: under what conditions, or what to do instead.
 	about string
@@ -62,8 +63,9 @@ var rows = []row{
 	of(`^os/(kernel|initrd)$`, "domain.firmware.kernelBoot.container", EffectNextStart, ""),
 	of(`^os/cmdline$`, "domain.firmware.kernelBoot.kernelArgs", EffectNextStart, ""),
 	of(`^os/(boot|bootmenu).*$`, "", EffectNextStart, ""),
-	of(`^sysinfo/system/entry\[serial\]$`, "domain.firmware.serial", EffectRestart, ""),
-	of(`^sysinfo/chassis/entry\[([a-z]+)\]$`, "domain.chassis.$1", EffectRestart, ""),
+	of(`^sysinfo\[fwcfg\].*$`, "volumes", EffectRebuild, "Ignition looks at its configuration when a machine boots for the first time"),
+	of(`^sysinfo(?:\[smbios\])?/system/entry\[serial\]$`, "domain.firmware.serial", EffectRestart, ""),
+	of(`^sysinfo(?:\[smbios\])?/chassis/entry\[([a-z]+)\]$`, "domain.chassis.$1", EffectRestart, ""),
 	of(`^clock/timer\[kvmclock\].*$`, "domain.clock.timer.kvm", EffectRestart, ""),
 	of(`^clock/timer\[hypervclock\].*$`, "domain.clock.timer.hyperv", EffectRestart, ""),
 	of(`^clock/timer\[([a-z]+)\].*$`, "domain.clock.timer.$1", EffectRestart, ""),
@@ -86,7 +88,7 @@ var rows = []row{
 	of(anyDisk+`/boot(?:@order)?$`, diskIs+".bootOrder", EffectNextStart, ""),
 	of(anyDisk+`/(serial|readonly)$`, diskIs+".$2", EffectRestart, ""),
 	of(anyDisk+`/iotune(/.*)?$`, "", EffectLive, "the limits of one disk"),
-	of(anyDisk+`/(?:source.*|driver@type)$|`+anyDisk+`@type$`, "volumes[$1$2]", EffectLive, "the medium of a cdrom; another volume for a disk needs a restart"),
+	of(anyDisk+`/(?:source.*|driver@type)$|`+anyDisk+`@type$`, "volumes[$1$2]", EffectLive, "the medium of a cdrom; another volume for a disk needs a restart; a cloud-init seed waits for a rebuild, or under cloudInitPolicy: EveryRun for the next start"),
 	of(`^volumes\[([^]]*)\]\.size$`, "volumes[$1].size", EffectLive, "a disk grows; it never shrinks"),
 	of(anyDisk+`$`, diskIs, EffectLive, "on virtio, scsi and usb, "+plugged+"; "+refusable),
 

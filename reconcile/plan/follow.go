@@ -63,6 +63,7 @@ func (a *Assessment) sort(mem Memory) todo {
 			a.stage(b, fmt.Sprintf("the guest was asked at %s, and has not followed by %s", tried.At.UTC().Format(time.RFC3339), end.UTC().Format(time.RFC3339)))
 		}
 	}
+	a.stageSeeds()
 	return t
 }
 
@@ -72,13 +73,16 @@ func (a *Assessment) stage(b Behind, why string) {
 		a.block("TemporaryDevice", fmt.Sprintf("the temporary device cannot come or go while the machine runs: %s: %s", b.Changes[0].Path, why), b.Changes...)
 		return
 	}
-	restart := b.Effect != EffectNextStart && !b.Guests
+	restart := b.Effect != EffectNextStart && b.Effect != EffectRebuild && !b.Guests
 	effect := EffectNextStart
 	if restart && a.Instance.Rollout == manifest.RolloutRestart {
 		effect = EffectRestart
 	}
 	if a.Instance.Rollout == manifest.RolloutStage {
 		why = ""
+	}
+	if b.Effect == EffectRebuild {
+		effect, why = EffectRebuild, seedWaits
 	}
 	for _, c := range b.Changes {
 		a.Staged = append(a.Staged, Staged{Change: c, Effect: effect, Restart: restart, Why: why})
@@ -154,7 +158,7 @@ func (a *Assessment) writeBeside(def *definition, t todo) {
 		a.write(def, EffectLive)
 		return
 	}
-	a.write(def, EffectNextStart)
+	a.write(def, written(rest))
 	if len(live) > 0 {
 		a.act(EffectLive, def.reason, def.message, live)
 	}

@@ -15,7 +15,7 @@ import (
 // Behind is one thing that is declared and that the running machine has not.
 type Behind struct {
 	Changes []Change
-	// Effect is how it can come to the machine: EffectLive by Steps, EffectNextStart or EffectRestart without.
+	// Effect is how it can come to the machine: EffectLive by Steps; EffectNextStart, EffectRestart or EffectRebuild without.
 	Effect Effect
 	// Why says why it cannot come live, where the field alone does not.
 	Why string
@@ -142,6 +142,8 @@ func (c *comparison) rest(changes []domxml.Change) {
 			c.add(c.memory(change))
 		case change.Path == "vcpu@current" && !at("vcpu"):
 			c.add(c.vcpus(change))
+		case seedChange(change.From, change.To) == render.SeedWaits:
+			groups[EffectRebuild] = append(groups[EffectRebuild], change)
 		case effectOf(change.Path) == EffectNextStart:
 			groups[EffectNextStart] = append(groups[EffectNextStart], change)
 		default:
@@ -153,7 +155,7 @@ func (c *comparison) rest(changes []domxml.Change) {
 			Op: OpDescribe, Title: textOf(c.want, "title"), Description: textOf(c.want, "description"),
 		})}})
 	}
-	for _, effect := range []Effect{EffectNextStart, EffectRestart} {
+	for _, effect := range []Effect{EffectRebuild, EffectNextStart, EffectRestart} {
 		if list := groups[effect]; len(list) > 0 {
 			c.add(Behind{Changes: fields(list), Effect: effect})
 		}

@@ -64,7 +64,7 @@ func (c *comparison) volume(device *domxml.Element) []Step {
 	i := c.a.Instance
 	for _, v := range slices.Concat(i.Volumes, i.TemporaryVolumes) {
 		ours := slices.ContainsFunc(i.TemporaryVolumes, func(t render.Volume) bool { return t.Name == v.Name })
-		if v.Name == device.UserAlias() && (v.Kind == render.VolumeEmpty || ours) && (!v.OfHost() || v.Create) {
+		if v.Name == device.UserAlias() && (v.Kind == render.VolumeEmpty || ours) && v.Made() {
 			return []Step{c.step(Step{Op: OpVolumes, Volumes: []render.Volume{v}, Plug: true})}
 		}
 	}
@@ -91,7 +91,11 @@ func (c *comparison) changes(d domxml.DeviceChange) {
 		if isEmpty(d) && strings.HasSuffix(change.Path, "/driver@type") {
 			continue // libvirt forgets the format with the medium
 		}
-		switch effect := c.effect(d, change.Path); {
+		effect, isSeed := seedEffect(change.From, change.To)
+		if !isSeed {
+			effect = c.effect(d, change.Path)
+		}
+		switch {
 		case effect == EffectLive && strings.Contains(change.Path, "/iotune"):
 			tune = append(tune, change)
 		case effect == EffectLive:
@@ -123,7 +127,7 @@ func (c *comparison) changes(d domxml.DeviceChange) {
 		}
 		c.add(Behind{Changes: fields(update), Effect: EffectLive, order: orderChanges, Steps: []Step{c.step(Step{Op: OpUpdate, XML: next.String()})}})
 	}
-	for _, effect := range []Effect{EffectNextStart, EffectRestart} {
+	for _, effect := range []Effect{EffectRebuild, EffectNextStart, EffectRestart} {
 		if list := groups[effect]; len(list) > 0 {
 			c.add(Behind{Changes: fields(list), Effect: effect, order: orderChanges})
 		}

@@ -141,7 +141,7 @@ func (a *Assessment) off(def definition, mem Memory) {
 		def.meta.Outcome = outcome
 		switch {
 		case def.next != nil:
-			a.write(&def, EffectNextStart)
+			a.write(&def, written(def.changes))
 		case outcome != m.Outcome:
 			a.act(EffectStop, string(outcome), fmt.Sprintf("run %d has ended (%s)", m.Run, a.Domain.Reason), nil,
 				a.step(Step{Op: OpMetadata, Metadata: &def.meta, Config: true}))
@@ -164,7 +164,7 @@ func (a *Assessment) off(def definition, mem Memory) {
 	defined := def.next != nil
 	def.meta = next
 	if defined {
-		a.write(&def, EffectNextStart)
+		a.write(&def, written(def.changes))
 	}
 	a.launch(next, i.Volumes, why.Reason, why.Message)
 	action := &a.Actions[len(a.Actions)-1]

@@ -50,6 +50,7 @@ var identities = map[string]identity{
 	"os/initarg":                       {whole: true},
 	"os/initenv":                       {keys: []string{"@name"}},
 	"os/acpi/table":                    {keys: []string{"@type"}, ordinal: true},
+	"sysinfo":                          {keys: []string{"@type"}},
 	"sysinfo/oemStrings/entry":         {whole: true},
 	"sysinfo/entry":                    {keys: []string{"@name"}},
 	"sysinfo/bios/entry":               {keys: []string{"@name"}},

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// Collect makes the set of a revision from its files. text returns the bytes of a file of the same revision, for
-// domainXMLFrom. What two documents say of each other is checked here: names that are there twice, and references to
+// Collect makes the set of a revision from its files. text returns the bytes of a file of the same revision, which
+// a document may name. What two documents say of each other is checked here: names that are there twice, and references to
 // what is not there.
 func Collect(files []File, text func(path string) ([]byte, bool)) *Set {
 	all := make([]*File, len(files))
@@ -62,7 +62,7 @@ func (c *collector) collect(text func(path string) ([]byte, bool)) {
 	}
 	for k, d := range x.naming {
 		if x.twins[k] == nil && !d.Broken {
-			c.readText(d, text)
+			c.readTexts(d, text)
 		}
 	}
 	c.references()
@@ -112,19 +112,24 @@ func (c *collector) duplicate(d *Document, at position, others string) {
 	c.fail(d, at, "metadata.name", "duplicate name; the "+d.Kind+" is also at "+others)
 }
 
-// readText keeps the text of a document's domainXML file.
-func (c *collector) readText(d *Document, text func(string) ([]byte, bool)) {
-	name := d.naming.path
-	if _, ok := c.set.files[name]; ok {
-		return
+// readTexts keeps the texts of the files that a document names.
+func (c *collector) readTexts(d *Document, text func(string) ([]byte, bool)) {
+	sound := true
+	for _, n := range d.naming {
+		if _, ok := c.set.files[n.path]; ok {
+			continue
+		}
+		data, ok := text(n.path)
+		if !ok {
+			c.fail(d, n.at, n.field, "there is no file "+quoted(n.path)+" in the repository")
+			sound = false
+			continue
+		}
+		c.set.files[n.path] = data
 	}
-	data, ok := text(name)
-	if !ok {
-		c.fail(d, d.naming.at, d.naming.field, "there is no file "+quoted(name)+" in the repository")
+	if !sound {
 		c.leaveOut(d)
-		return
 	}
-	c.set.files[name] = data
 }
 
 // references reports references to what no document defines. They are not taken out of the set here: what is missing may

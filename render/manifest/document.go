@@ -17,7 +17,7 @@ type Document struct {
 	// meta is the metadata of a config that is lean, packed; nil when there is none.
 	meta *Partial
 
-	naming *naming // the domainXML file that it names
+	naming []naming // the files that it names
 	nameAt position
 	refers []referral
 }
@@ -57,14 +57,6 @@ func (d *Document) hasBody() bool {
 
 // position is a line and a column.
 type position struct{ line, column int32 }
-
-// naming is what a document says of a file with domain XML.
-type naming struct {
-	path, field string
-	at          position
-	// text is what the file held while the document was sound, of a document that stands in for a broken one.
-	text []byte
-}
 
 // referral is what a document says of another that has to be there.
 type referral struct {
@@ -124,16 +116,6 @@ func (d *Document) Body(f File) any {
 		return o.object
 	}
 	return nil
-}
-
-// whole is a config with the text of its domainXML file, where that is not the newest.
-func (d *Document) whole(c *Config) *Config {
-	if d.naming == nil || d.naming.text == nil {
-		return c
-	}
-	config := *c
-	config.Spec.Template.Spec = PartialOf(inlined(c.Spec.Template.Spec.Tree(), d.naming.text))
-	return &config
 }
 
 // Metadata is what the document is called.

@@ -86,6 +86,16 @@ func patterns() map[owned]pattern {
 		{reflect.TypeFor[HostPath](), "path"}:               path,
 		{reflect.TypeFor[CloudInit](), "userDataBase64"}:    {value: base64Pattern},
 		{reflect.TypeFor[CloudInit](), "networkDataBase64"}: {value: base64Pattern},
+		{reflect.TypeFor[CloudInit](), "metaDataBase64"}:    {value: base64Pattern},
+		{reflect.TypeFor[CloudInit](), "userDataFrom"}:      {value: textPathPattern},
+		{reflect.TypeFor[CloudInit](), "networkDataFrom"}:   {value: textPathPattern},
+		{reflect.TypeFor[CloudInit](), "metaDataFrom"}:      {value: textPathPattern},
+		{reflect.TypeFor[Ignition](), "configBase64"}:       {value: base64Pattern},
+		{reflect.TypeFor[Ignition](), "configFrom"}:         {value: textPathPattern},
+		{reflect.TypeFor[ISO](), "path"}:                    path,
+		{reflect.TypeFor[ISO](), "name"}:                    {value: `^[^/\n]*$`},
+		{reflect.TypeFor[ISO](), "pool"}:                    {value: `^[^/\n]*$`},
+		{reflect.TypeFor[NetworkHost](), "socket"}:          path,
 		{reflect.TypeFor[InstanceSpec](), "domainXMLFrom"}:  {value: textPathPattern},
 	}
 }
@@ -94,6 +104,7 @@ func patterns() map[owned]pattern {
 func ranges() map[owned][2]int64 {
 	return map[owned][2]int64{
 		{reflect.TypeFor[Network](), "vlan"}:             {1, 4094},
+		{reflect.TypeFor[NetworkHost](), "port"}:         {0, 65535},
 		{reflect.TypeFor[GroupSpec](), "replicas"}:       {0, maxReplicas},
 		{reflect.TypeFor[GroupSpec](), "maxUnavailable"}: {1, math.MaxInt32},
 	}
@@ -108,9 +119,13 @@ func exclusives() map[reflect.Type][][]string {
 		reflect.TypeFor[InstanceSpec]():   {{"domainXML", "domainXMLFrom"}},
 		reflect.TypeFor[kubevirt.Probe](): {{"exec", "guestAgentPing", "httpGet", "tcpSocket"}},
 		reflect.TypeFor[Image]():          {{"path", "container"}},
-		reflect.TypeFor[CloudInit](): {{"userData", "userDataBase64", "secretRef"},
-			{"networkData", "networkDataBase64", "networkDataSecretRef"}},
-		reflect.TypeFor[SecretRef](): {{"file", "hostFile", "name"}},
+		reflect.TypeFor[CloudInit](): {{"userData", "userDataBase64", "userDataFrom", "secretRef"},
+			{"networkData", "networkDataBase64", "networkDataFrom", "networkDataSecretRef"},
+			{"metaData", "metaDataBase64", "metaDataFrom", "metaDataSecretRef"}},
+		reflect.TypeFor[Ignition]():    {{"config", "configBase64", "configFrom", "secretRef"}},
+		reflect.TypeFor[ISO]():         {{"path", "name", "image"}, {"path", "pool"}},
+		reflect.TypeFor[NetworkHost](): {{"name", "socket"}, {"port", "socket"}},
+		reflect.TypeFor[SecretRef]():   {{"file", "hostFile", "name"}},
 	}
 	for _, t := range []reflect.Type{
 		reflect.TypeFor[NetworkSource](), reflect.TypeFor[VolumeSource](), reflect.TypeFor[kubevirt.DiskDevice](),
@@ -142,6 +157,9 @@ func fieldDefaults() map[owned]any {
 		{config, "restartPolicy"}:                                          string(RestartAlways),
 		{config, "rollout"}:                                                string(RolloutStage),
 		{config, "rollback"}:                                               string(RollbackNever),
+		{config, "cloudInitPolicy"}:                                        string(CloudInitOnce),
+		{reflect.TypeFor[ISO](), "pool"}:                                   "default",
+		{reflect.TypeFor[NetworkDisk](), "format"}:                         "raw",
 		{config, "deletionPolicy"}:                                         string(DeletionRetain),
 		{reflect.TypeFor[RunStateSpec](), "state"}:                         string(StateRunning),
 		{reflect.TypeFor[RunStateSpec](), "run"}:                           1,

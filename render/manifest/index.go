@@ -133,7 +133,7 @@ func (x *index) sort(k id) {
 	}{
 		{x.broken, d != nil && d.Broken},
 		{x.bodied, d != nil && d.hasBody()},
-		{x.naming, d != nil && d.naming != nil},
+		{x.naming, d != nil && len(d.naming) > 0},
 	} {
 		if s.is {
 			s.of[k] = d

@@ -141,25 +141,30 @@ func (m *mender) restoreWhole(k id) bool {
 	return true
 }
 
-// takeTexts collects the texts that the documents name. What was put back keeps the text that it had; where the file has
+// takeTexts collects the texts that the documents name. What was put back keeps the texts that it had; where a file has
 // another one now, the document holds the old one itself.
 func (m *mender) takeTexts(s, out *Set) {
 	out.texts = map[string][]byte{}
 	for k, d := range m.now.each {
-		if d.naming == nil || d.naming.text != nil {
-			continue
+		old := map[string][]byte{}
+		for _, n := range d.naming {
+			if n.text != nil {
+				continue
+			}
+			now, have := s.files[n.path]
+			if !m.mended[Key(k.Kind, k.Name)] {
+				out.texts[n.path] = now
+				continue
+			}
+			before := m.from.texts[n.path]
+			if have && !bytes.Equal(before, now) {
+				old[n.path] = before
+				continue
+			}
+			out.texts[n.path] = before
 		}
-		name := d.naming.path
-		now, have := s.files[name]
-		if !m.mended[Key(k.Kind, k.Name)] {
-			out.texts[name] = now
-			continue
-		}
-		old := m.from.texts[name]
-		if have && !bytes.Equal(old, now) {
+		if len(old) > 0 {
 			m.now.put(k, d.inline(old))
-			continue
 		}
-		out.texts[name] = old
 	}
 }

@@ -90,7 +90,7 @@ func contents(s *Set) map[string]string {
 			if !ok {
 				panic("no text of " + from)
 			}
-			spec = inlined(spec, text)
+			spec = inlined(spec, map[string][]byte{from: text})
 		}
 		return spec
 	}

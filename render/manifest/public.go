@@ -17,6 +17,9 @@ func Public(spec InstanceSpec) InstanceSpec {
 	for i, v := range spec.Volumes {
 		spec.Volumes[i].CloudInitNoCloud = v.CloudInitNoCloud.public()
 		spec.Volumes[i].CloudInitConfigDrive = v.CloudInitConfigDrive.public()
+		if g := v.Ignition; g != nil {
+			spec.Volumes[i].Ignition = &Ignition{Config: digest(g.Config), ConfigBase64: digest(g.ConfigBase64), ConfigFrom: g.ConfigFrom, SecretRef: g.SecretRef}
+		}
 	}
 	if p := spec.ReadinessProbe; p != nil && p.HTTPGet != nil {
 		probe, get := *p, *p.HTTPGet
@@ -38,9 +41,11 @@ func (c *CloudInit) public() *CloudInit {
 	if c == nil {
 		return nil
 	}
-	return &CloudInit{UserData: digest(c.UserData), UserDataBase64: digest(c.UserDataBase64),
-		NetworkData: digest(c.NetworkData), NetworkDataBase64: digest(c.NetworkDataBase64),
-		UserDataSecretRef: c.UserDataSecretRef, NetworkDataSecretRef: c.NetworkDataSecretRef}
+	shown := *c
+	for _, text := range []*string{&shown.UserData, &shown.UserDataBase64, &shown.NetworkData, &shown.NetworkDataBase64, &shown.MetaData, &shown.MetaDataBase64} {
+		*text = digest(*text)
+	}
+	return &shown
 }
 
 // digest is sha256: and 12 hexadecimal digits; that of nothing is nothing.

@@ -147,7 +147,7 @@ func (r *reader) decode(h header, tree map[string]any, w *walker) []Document {
 			if head.Written.Kind == "" {
 				head.Written = Written{Kind: h.kind.name, Spec: ownSpec(what)}
 			}
-			c.problems = append(c.problems, r.textPath(&doc, head.Written.Spec)...)
+			c.problems = append(c.problems, r.textPaths(&doc, head.Written.Spec)...)
 			c.problems = append(c.problems, r.secretPaths(&doc, head.Written.Spec)...)
 		}
 		switch t := what.(type) {
@@ -178,24 +178,6 @@ func (h *Header) share(kind string) {
 	if h.Kind == kind {
 		h.Kind = kind
 	}
-}
-
-// textPath makes the path of a domainXML file relative to the repository.
-func (r *reader) textPath(doc *Document, at string) []FieldProblem {
-	spec := doc.spec()
-	name, _ := spec["domainXMLFrom"].(string)
-	if name == "" {
-		return nil
-	}
-	field := joinField(at, "domainXMLFrom")
-	joined, fault := repositoryPath(r.at.File, name)
-	if fault != "" {
-		return []FieldProblem{{field, fault}}
-	}
-	spec["domainXMLFrom"] = joined
-	doc.naming = &naming{path: joined, field: field}
-	r.place(&doc.naming.at, field)
-	return nil
 }
 
 // place notes where a field stands.

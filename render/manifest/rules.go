@@ -17,11 +17,12 @@ type enum struct {
 // typeEnums are the values of the types that have only a few.
 func typeEnums() map[reflect.Type]*enum {
 	return map[reflect.Type]*enum{
-		reflect.TypeFor[RestartPolicy]():  {values: []string{"Always", "OnFailure", "Never"}},
-		reflect.TypeFor[Rollout]():        {values: []string{"Stage", "Live", "Restart"}},
-		reflect.TypeFor[DeletionPolicy](): {values: []string{"Retain", "Delete"}},
-		reflect.TypeFor[Rollback]():       {values: []string{"Never", "OnFailure"}},
-		reflect.TypeFor[PowerState]():     {values: []string{"Running", "Stopped", "Paused", "Manual"}},
+		reflect.TypeFor[RestartPolicy]():   {values: []string{"Always", "OnFailure", "Never"}},
+		reflect.TypeFor[Rollout]():         {values: []string{"Stage", "Live", "Restart"}},
+		reflect.TypeFor[CloudInitPolicy](): {values: []string{"Once", "EveryRun"}},
+		reflect.TypeFor[DeletionPolicy]():  {values: []string{"Retain", "Delete"}},
+		reflect.TypeFor[Rollback]():        {values: []string{"Never", "OnFailure"}},
+		reflect.TypeFor[PowerState]():      {values: []string{"Running", "Stopped", "Paused", "Manual"}},
 		// KubeVirt's documentation of DiskTarget and of Disk.
 		reflect.TypeFor[kubevirt.DiskBus]():     {values: []string{"virtio", "sata", "scsi", "usb"}},
 		reflect.TypeFor[kubevirt.DriverCache](): {values: []string{"none", "writethrough", "writeback"}},
@@ -58,6 +59,8 @@ func fieldEnums() map[owned]*enum {
 		{reflect.TypeFor[StorageClass](), "format"}:      format,
 		{reflect.TypeFor[StorageVolume](), "format"}:     format,
 		{reflect.TypeFor[Image](), "format"}:             format,
+		{reflect.TypeFor[NetworkDisk](), "format"}:       format,
+		{reflect.TypeFor[NetworkDisk](), "protocol"}:     {values: protocols()},
 		{reflect.TypeFor[HostDisk](), "type"}:            {values: []string{"Disk", "DiskOrCreate"}},
 		{reflect.TypeFor[DirectNetwork](), "mode"}:       {values: []string{"bridge", "vepa", "private", "passthrough"}},
 		// KubeVirt's documentation of Interface.
@@ -115,9 +118,6 @@ func refusals() map[owned]string {
 		{reflect.TypeFor[Flavour](), "status"}:  status,
 		{reflect.TypeFor[Image](), "url"}:       notYet + "; fetch the image to the host and say its path",
 		{reflect.TypeFor[Image](), "sha256"}:    notYet,
-		{volume, "network"}:                     notYet + "; say the disk in domainXML",
-		{volume, "iso"}:                         notYet + "; use hostDisk",
-		{volume, "ignition"}:                    notYet,
 		{volume, "sysprep"}:                     notYet + "; put the answer file on a disk of its own, and use hostDisk",
 		{volume, "configMap"}:                   inCluster,
 		{volume, "downwardAPI"}:                 inCluster,

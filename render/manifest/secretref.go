@@ -63,7 +63,14 @@ func (s *InstanceSpec) SecretRefs() []SecretAt {
 				at := fmt.Sprintf("volumes[%d].%s.", i, seedKinds()[n])
 				add(at+"secretRef", c.UserDataSecretRef)
 				add(at+"networkDataSecretRef", c.NetworkDataSecretRef)
+				add(at+"metaDataSecretRef", c.MetaDataSecretRef)
 			}
+		}
+		if v.Ignition != nil {
+			add(fmt.Sprintf("volumes[%d].ignition.secretRef", i), v.Ignition.SecretRef)
+		}
+		if v.Network != nil && v.Network.Auth != nil {
+			add(fmt.Sprintf("volumes[%d].network.auth.secretRef", i), v.Network.Auth.SecretRef)
 		}
 		if v.Volume != nil && v.Volume.Encryption != nil {
 			add(fmt.Sprintf("volumes[%d].volume.encryption.secretRef", i), v.Volume.Encryption.SecretRef)
@@ -99,7 +106,11 @@ func secretsOf(tree map[string]any) []refTree {
 	for i, v := range list("volumes") {
 		m, _ := v.(map[string]any)
 		for _, kind := range seedKinds() {
-			add(fmt.Sprintf("volumes[%d].%s", i, kind), m[kind], "secretRef", "networkDataSecretRef")
+			add(fmt.Sprintf("volumes[%d].%s", i, kind), m[kind], "secretRef", "networkDataSecretRef", "metaDataSecretRef")
+		}
+		add(fmt.Sprintf("volumes[%d].ignition", i), m["ignition"], "secretRef")
+		if network, ok := m["network"].(map[string]any); ok {
+			add(fmt.Sprintf("volumes[%d].network.auth", i), network["auth"], "secretRef")
 		}
 		if volume, ok := m["volume"].(map[string]any); ok {
 			add(fmt.Sprintf("volumes[%d].volume.encryption", i), volume["encryption"], "secretRef")

@@ -1,7 +1,6 @@
 package manifest
 
 import (
-	"bytes"
 	"cmp"
 	"iter"
 	"maps"
@@ -45,7 +44,7 @@ type Set struct {
 // Key is how Set.Mended names a document.
 func Key(kind, name string) string { return kind + "/" + name }
 
-// Text is the content of a file that a spec's DomainXMLFrom names.
+// Text is the content of a file that a document names: of domain XML, or of what a seed holds.
 func (s *Set) Text(path string) ([]byte, bool) {
 	text, ok := s.texts[path]
 	return text, ok
@@ -139,7 +138,7 @@ func (s *Set) EachAway(yield func(*Document, Away) bool) {
 	}
 }
 
-// NamesTexts says whether a document names a file with domain XML: a revision can differ in such a file alone.
+// NamesTexts says whether a document names another file: a revision can differ in such a file alone.
 func (s *Set) NamesTexts() bool { return len(s.index.naming) > 0 }
 
 // Documents are those of a kind, sorted by name.
@@ -171,32 +170,4 @@ func (s *Set) Having(bodies []any) *Set {
 		}
 	}
 	return &c
-}
-
-// inline returns a document that holds the text of its domainXML file itself.
-func (d *Document) inline(text []byte) *Document {
-	c := *d
-	own := *d.naming
-	own.text = text
-	c.naming = &own
-	switch o := d.object.(type) {
-	case *Config:
-		c.object = c.whole(o)
-	case *Flavour:
-		flavour := *o
-		flavour.Spec = inlined(o.Spec, text)
-		c.object = &flavour
-	case *Preset:
-		preset := *o
-		preset.Spec.Template = inlined(o.Spec.Template, text)
-		c.object = &preset
-	}
-	return &c
-}
-
-func inlined(spec Tree, text []byte) Tree {
-	spec = maps.Clone(spec)
-	delete(spec, "domainXMLFrom")
-	spec["domainXML"] = string(bytes.Clone(text))
-	return spec
 }

@@ -131,6 +131,12 @@ type VolumeSource struct {
 	// CloudInitNoCloud and CloudInitConfigDrive are cloud-init seeds in either of its forms.
 	CloudInitNoCloud     *CloudInit `json:"cloudInitNoCloud,omitempty"`
 	CloudInitConfigDrive *CloudInit `json:"cloudInitConfigDrive,omitempty"`
+	// Ignition is a configuration for Ignition. It has no disk.
+	Ignition *Ignition `json:"ignition,omitempty"`
+	// ISO is the image of a CD or DVD, for a cdrom.
+	ISO *ISO `json:"iso,omitempty"`
+	// Network is a disk on a server.
+	Network *NetworkDisk `json:"network,omitempty"`
 	// PersistentVolumeClaim, DataVolume and Ephemeral name what a cluster would have; a Host says what is meant.
 	PersistentVolumeClaim *PersistentVolumeClaim `json:"persistentVolumeClaim,omitempty"`
 	DataVolume            *DataVolume            `json:"dataVolume,omitempty"`
@@ -203,22 +209,6 @@ type Block struct {
 type HostPath struct {
 	// Path is that of the folder, absolute and in its shortest form.
 	Path string `json:"path"`
-}
-
-// CloudInit is a cloud-init seed. Its content is secret: it appears in no instance, plan, diff or log.
-type CloudInit struct {
-	// UserData is cloud-init's user data, such as a #cloud-config.
-	UserData string `json:"userData,omitempty"`
-	// UserDataBase64 is the user data in Base64.
-	UserDataBase64 string `json:"userDataBase64,omitempty"`
-	// UserDataSecretRef says where the user data is, by KubeVirt's name of the field.
-	UserDataSecretRef *SecretRef `json:"secretRef,omitempty"`
-	// NetworkData is cloud-init's network configuration.
-	NetworkData string `json:"networkData,omitempty"`
-	// NetworkDataBase64 is the network configuration in Base64.
-	NetworkDataBase64 string `json:"networkDataBase64,omitempty"`
-	// NetworkDataSecretRef says where the network configuration is.
-	NetworkDataSecretRef *SecretRef `json:"networkDataSecretRef,omitempty"`
 }
 
 // PersistentVolumeClaim names a claim of a cluster.

@@ -82,6 +82,9 @@ type ConfigSpec struct {
 	// Rollback says what becomes of a machine that is not ready in time after a restart on a new revision: OnFailure takes
 	// it back to the revision that it last ran well on, until a revision comes that changes it again.
 	Rollback Rollback `json:"rollback,omitempty"`
+	// CloudInitPolicy says what a cloud-init seed means to a guest that has read it before: it is set up once and an edit waits
+	// until the machine is made anew (Once), or in every run, and at the first start after an edit (EveryRun).
+	CloudInitPolicy CloudInitPolicy `json:"cloudInitPolicy,omitempty"`
 	// DeletionPolicy says what becomes of the volumes once the config is gone.
 	DeletionPolicy DeletionPolicy `json:"deletionPolicy,omitempty"`
 	// Template is what instances are made from.

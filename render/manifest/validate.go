@@ -59,6 +59,11 @@ func (c *checker) attach(at string, a *Attach) {
 	spec.Domain.Devices.Disks, spec.Domain.Devices.Interfaces = a.Disks, a.Interfaces
 	sc := specChecker{partial: true}
 	sc.check(spec)
+	for i, v := range a.Volumes {
+		if v.Ignition != nil {
+			sc.add(fmt.Sprintf("volumes[%d].ignition", i), "is read when a machine boots for the first time; say it in the config")
+		}
+	}
 	field := func(f string) string { return joinField(at, strings.TrimPrefix(f, "domain.devices.")) }
 	for _, p := range sc.problems {
 		c.add(field(p.Field), p.Message)

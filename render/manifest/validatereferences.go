@@ -18,6 +18,9 @@ func (c *specChecker) references(spec *InstanceSpec) {
 		}
 	}
 	for i, d := range spec.Domain.Devices.Disks {
+		if n, ok := volumes[d.Name]; ok && spec.Volumes[n].ISO != nil && d.CDRom == nil {
+			c.add(fmt.Sprintf("domain.devices.disks[%d]", i), "its volume is an iso, which is for a cdrom; say cdrom: {}")
+		}
 		if _, ok := volumes[d.Name]; ok || d.CDRom == nil { // a drive without a volume is empty, as in KubeVirt
 			volume(fmt.Sprintf("domain.devices.disks[%d]", i), d.Name)
 		}
@@ -32,7 +35,11 @@ func (c *specChecker) references(spec *InstanceSpec) {
 		}
 	}
 	for i, v := range spec.Volumes {
-		if _, ok := users[v.Name]; ok {
+		_, used := users[v.Name]
+		if v.Ignition != nil && used {
+			c.add(fmt.Sprintf("volumes[%d]", i), "an ignition configuration is no disk; take out the disk "+quoted(v.Name))
+		}
+		if used || v.Ignition != nil {
 			continue
 		}
 		list := "no disk has the name " + quoted(v.Name) + "; add one to domain.devices.disks"

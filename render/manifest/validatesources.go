@@ -123,6 +123,9 @@ func (c *specChecker) volumeSource(at string, v VolumeSource) {
 	})
 	said("cloudInitNoCloud", v.CloudInitNoCloud != nil, func(at string) { c.cloudInit(at, v.CloudInitNoCloud) })
 	said("cloudInitConfigDrive", v.CloudInitConfigDrive != nil, func(at string) { c.cloudInit(at, v.CloudInitConfigDrive) })
+	said("ignition", v.Ignition != nil, func(at string) { c.ignition(at, v.Ignition) })
+	said("iso", v.ISO != nil, func(at string) { c.iso(at, v.ISO) })
+	said("network", v.Network != nil, func(at string) { c.networkDisk(at, v.Network) })
 	if v.PersistentVolumeClaim != nil {
 		said("persistentVolumeClaim", true, needs(v.PersistentVolumeClaim.ClaimName, "a claimName"))
 	}
@@ -137,7 +140,7 @@ func (c *specChecker) volumeSource(at string, v VolumeSource) {
 		said("ephemeral", true, needs(claim, "a persistentVolumeClaim with a claimName"))
 	}
 	c.oneOf(at, set, []string{"volume", "containerDisk", "emptyDisk", "hostDisk", "block", "hostPath", "cloudInitNoCloud",
-		"cloudInitConfigDrive"}, c.partial)
+		"cloudInitConfigDrive", "ignition", "iso", "network"}, c.partial)
 }
 
 func (c *specChecker) storageVolume(at string, v *StorageVolume) {
@@ -205,29 +208,6 @@ func (c *specChecker) hostDisk(at string, d *HostDisk) {
 	c.size(at+".capacity", d.Capacity)
 	if d.Type == "DiskOrCreate" && d.Capacity == nil && !c.partial {
 		c.add(at+".capacity", "is missing; a file that is to be made needs one")
-	}
-}
-
-func (c *specChecker) cloudInit(at string, s *CloudInit) {
-	one := func(plain, encoded, ref string, isPlain, isEncoded, isRef bool) {
-		switch {
-		case isPlain && isEncoded:
-			c.add(at+"."+encoded, "cannot be said together with "+plain+"; take one out")
-		case isRef && isPlain:
-			c.add(at+"."+ref, "cannot be said together with "+plain+"; take one out")
-		case isRef && isEncoded:
-			c.add(at+"."+ref, "cannot be said together with "+encoded+"; take one out")
-		}
-		if isRef {
-			c.secretRef(at+"."+ref, map[string]*SecretRef{"secretRef": s.UserDataSecretRef, "networkDataSecretRef": s.NetworkDataSecretRef}[ref])
-		}
-	}
-	one("userData", "userDataBase64", "secretRef", s.UserData != "", s.UserDataBase64 != "", s.UserDataSecretRef != nil)
-	one("networkData", "networkDataBase64", "networkDataSecretRef", s.NetworkData != "", s.NetworkDataBase64 != "", s.NetworkDataSecretRef != nil)
-	c.base64(at+".userDataBase64", s.UserDataBase64)
-	c.base64(at+".networkDataBase64", s.NetworkDataBase64)
-	if *s == (CloudInit{}) && !c.partial {
-		c.add(at, "has no data; say userData")
 	}
 }
 

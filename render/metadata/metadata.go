@@ -84,4 +84,6 @@ type Volume struct {
 	File string // the volume's name in the pool
 	Size int64  // bytes; 0: not known
 	Keep bool   // it persists: it outlives the domain
+	// First is the seed that the guest was set up with, where it does not look at File any more; empty otherwise.
+	First string
 }
