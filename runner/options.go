@@ -25,6 +25,8 @@ type Options struct {
 
 	// QemuImg is the program that makes images; qemu-img of the PATH when it is left out.
 	QemuImg string
+	// CacheDir is where the host keeps what is brought and made for its machines, as render.Options has it.
+	CacheDir string
 	// Secrets knows the values of the tokens in steps. Without it passwords are as libvirt has them.
 	Secrets Secrets
 }

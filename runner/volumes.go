@@ -34,7 +34,11 @@ func (r *Runner) makeVolumes(ctx context.Context, s plan.Step) error {
 			}
 			continue
 		}
-		if v.Kind != render.VolumeFile {
+		if v.Kind == render.VolumeIgnition {
+			if err := makeFolder(ctx, r, path); err != nil {
+				return fmt.Errorf("volume %s: %w", v.Name, err)
+			}
+		} else if v.Kind != render.VolumeFile {
 			p, err := r.poolOf(ctx, pools, v.Pool)
 			if err != nil {
 				return err
@@ -93,6 +97,12 @@ func (r *Runner) deleteVolumes(ctx context.Context, s plan.Step) error {
 	pools := map[string]storagePool{}
 	files := map[string][]string{}
 	for _, v := range s.Volumes {
+		if v.Pool == "" && render.IsIgnitionName(v.File) {
+			if err := r.removeIgnition(ctx, s, v); err != nil {
+				return fmt.Errorf("volume %s: %w", v.Name, err)
+			}
+			continue
+		}
 		if v.Kind == render.VolumeFile || v.Pool == "" {
 			return fmt.Errorf("volume %s: %w: it is a file of the host, in no storage pool", v.Name, ErrImage)
 		}

@@ -98,7 +98,7 @@ func newAgent(set settings, store string, log *slog.Logger) (*agent, error) {
 		return nil, err
 	}
 	run, err := runner.New(runner.Options{
-		URI: set.Libvirt, Logger: log, ConfigDir: set.LibvirtConfigDir, StateDir: set.LibvirtStateDir, Secrets: open,
+		URI: set.Libvirt, Logger: log, ConfigDir: set.LibvirtConfigDir, StateDir: set.LibvirtStateDir, Secrets: open, CacheDir: set.cacheDir(),
 	})
 	if err != nil {
 		return nil, errors.Join(err, src.Close())

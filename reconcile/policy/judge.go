@@ -14,8 +14,12 @@ import (
 func (c *checker) judge(check string, u use) {
 	switch check {
 	case "":
-	case "host-path", "filesystem", "loader", "fwcfg-file", "memory-path", "graphics-socket":
-		if u.value != "" {
+	case "host-path", "filesystem", "loader", "memory-path", "graphics-socket":
+		if u.value != "" && !(check == "host-path" && c.onlyRead(u)) {
+			c.hostPath(check, u)
+		}
+	case "fwcfg-file":
+		if u.value != "" && !c.ignites(u.value) {
 			c.hostPath(check, u)
 		}
 	case "kernel":
@@ -44,8 +48,8 @@ func (c *checker) judge(check string, u use) {
 		c.diskType(u)
 	case "disk-format":
 		c.diskFormat(u)
-	case "remote-disk":
-		c.refuse(check, u.at(), u.of, u.value, fmt.Sprintf("%s is storage elsewhere, which the host would connect to", u))
+	case ruleRemote:
+		c.remoteDisk(u)
 	case ruleSecret:
 		c.secret(u)
 	case "secret-name":
@@ -97,7 +101,7 @@ func (c *checker) listedName(rule string, u use, patterns []string, key string) 
 func (c *checker) own(pool, file string) *render.Volume {
 	for _, list := range [][]render.Volume{c.instance.Volumes, c.instance.TemporaryVolumes} {
 		for n := range list {
-			if v := &list[n]; v.Pool != "" && v.Pool == pool && v.File == file {
+			if v := &list[n]; v.Kind != render.VolumeThere && v.Pool != "" && v.Pool == pool && v.File == file {
 				return v
 			}
 		}
@@ -124,7 +128,7 @@ func (c *checker) poolVolume(u use) {
 		return
 	}
 	name := pool + "/" + u.value
-	if seedName.MatchString(u.value) {
+	if render.IsSeedName(u.value) {
 		c.add(ruleSeed, u.at(), u.of, u.value, fmt.Sprintf("%s %s", u, ofASeed))
 	} else if strings.Count(name, "/") != 1 {
 		c.add("pool-volume", u.at(), u.of, u.value, fmt.Sprintf("%s is a path and no name of a volume: nothing allows that", u))
@@ -138,7 +142,7 @@ func (c *checker) diskType(u use) {
 	switch u.value {
 	case "file", "block", "volume", "dir":
 	case "network":
-		c.refuse("remote-disk", u.at(), u.of, u.value, fmt.Sprintf("%s is storage elsewhere, which the host would connect to", u))
+		c.remoteDisk(u)
 	default:
 		c.refuse("host-device", u.at(), u.of, u.value, fmt.Sprintf("%s gives the guest a device of the host", u))
 	}

@@ -77,7 +77,7 @@ func (c *checker) hostPath(rule string, u use) {
 
 // fetched says whether a file is one that gitvirt brings for the instance from an image.
 func (c *checker) fetched(p string) bool {
-	return slices.ContainsFunc(c.instance.Volumes, func(v render.Volume) bool { return v.Kind == render.VolumeFetched && v.Path == p })
+	return c.hasVolume(func(v render.Volume) bool { return v.Kind == render.VolumeFetched && v.Path == p })
 }
 
 // volumes judges what is made for the machine, and what it needs of the host.
@@ -91,7 +91,7 @@ func (c *checker) volumes(list []render.Volume, name string, from int) {
 			fail("pool", v.Pool, "the pool %s is not in policy.pools of the agent's file", limit(v.Pool))
 		}
 		for _, p := range []string{v.Path, v.Backing} {
-			if p == "" || v.Fetch != nil {
+			if p == "" || v.Fetch != nil || v.Kind == render.VolumeIgnition {
 				continue
 			}
 			if why := c.seed(p); why != "" {
@@ -104,7 +104,11 @@ func (c *checker) volumes(list []render.Volume, name string, from int) {
 			if v.Kind == render.VolumeFolder {
 				rule = "filesystem"
 			}
-			if why := c.outside(v.Path, c.policy.HostPaths); why != "" {
+			if v.Kind == render.VolumeFile && v.ReadOnly {
+				if why := c.outside(v.Path, slices.Concat(c.policy.Images, c.policy.HostPaths)); why != "" {
+					fail(ruleImage, v.Path, "%s %s; only what is below policy.images or policy.hostPaths of the agent's file is allowed", limit(v.Path), why)
+				}
+			} else if why := c.outside(v.Path, c.policy.HostPaths); why != "" {
 				fail(rule, v.Path, "%s %s; only what is below policy.hostPaths of the agent's file is allowed", limit(v.Path), why)
 			}
 		case render.VolumeDevice:

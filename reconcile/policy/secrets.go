@@ -3,7 +3,6 @@ package policy
 import (
 	"fmt"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -61,14 +60,11 @@ const ruleSeed = "seed"
 
 const ofASeed = "is a seed that gitvirt makes for a machine: it may hold secrets, and nothing allows it"
 
-// seedName is the form of the names that gitvirt gives seeds: INSTANCE.VOLUME-DIGEST.iso.
-var seedName = regexp.MustCompile(`^[a-z0-9-]+\.[a-z0-9-]+-[0-9a-f]{16}\.iso$`)
-
 // seed says why a file cannot be had that holds what a machine is set up with; empty when it is none. Such files lie among
 // the images of the host's pools, and may have passwords and keys in them.
 func (c *checker) seed(p string) string {
 	real, err := c.files.Resolve(p)
-	if err == nil && (seedName.MatchString(path.Base(real)) || seedName.MatchString(path.Base(p))) {
+	if err == nil && (render.IsSeedName(path.Base(real)) || render.IsSeedName(path.Base(p))) {
 		return ofASeed
 	}
 	return ""

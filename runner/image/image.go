@@ -115,6 +115,9 @@ func (m Maker) make(ctx context.Context, path string, v render.Volume, replace b
 // fill writes a volume's content into an empty file, which has a name already because qemu-img wants one.
 func (m Maker) fill(ctx context.Context, f *os.File, v render.Volume) error {
 	switch {
+	case v.Kind == render.VolumeIgnition:
+		_, err := f.Write(v.Seed["config"])
+		return err
 	case v.Kind == render.VolumeSeed:
 		content, err := seedImage(v.Label, v.Seed)
 		if err != nil {

@@ -1,0 +1,88 @@
+package policy
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/gitvirt/gitvirt/render"
+	"github.com/gitvirt/gitvirt/render/domxml"
+)
+
+// ruleRemote is the rule that a disk on a server breaks which the agent's file does not name.
+const ruleRemote = "remote-disk"
+
+// remoteDisk judges a word of a disk on a server: as whole as the disk, because only all words together say where it is.
+func (c *checker) remoteDisk(u use) {
+	if u.value == "" {
+		return
+	}
+	why := "it is what a disk lies on, which policy.storage of the agent's file does not govern"
+	if !strings.Contains(u.path, "backingStore") && c.device != nil {
+		why = c.server(c.device.Child("source"))
+	}
+	if why != "" {
+		c.refuse(ruleRemote, u.at(), u.of, u.value, fmt.Sprintf("%s is storage elsewhere, which the host would connect to: %s", u, why))
+	}
+}
+
+// served are the protocols of which the agent's file says the servers.
+var served = []string{"iscsi", "nbd", "rbd", "nfs", "http", "https"}
+
+// server says why a source's servers may not be asked; empty when they may.
+func (c *checker) server(source *domxml.Element) string {
+	if source == nil || !slices.Contains(served, source.Attr("protocol")) {
+		return "its protocol is not one that policy.storage of the agent's file is for: say iscsi, nbd, rbd, nfs, http or https"
+	}
+	hosts := 0
+	for _, h := range source.Children {
+		if h.Name != "host" {
+			continue
+		}
+		hosts++
+		name, socket := h.Attr("name"), h.Attr("socket")
+		switch transport := h.Attr("transport"); {
+		case transport == "unix" && name == "" && socket != "":
+			if why := c.outside(socket, c.policy.HostPaths); why != "" {
+				return fmt.Sprintf("its socket %s %s; only what is below policy.hostPaths of the agent's file is allowed", limit(socket), why)
+			}
+			continue
+		case transport != "" && transport != "tcp" || socket != "":
+			return fmt.Sprintf("%s is not a way to a server that policy.storage of the agent's file is for", limit(transport))
+		}
+		named := slices.DeleteFunc(slices.Clone(c.policy.Storage), func(p string) bool { return p == "*" })
+		with := name
+		if port := h.Attr("port"); port != "" {
+			with += ":" + port
+		}
+		switch {
+		case matches(name, named), matches(with, named), !private(name) && len(named) < len(c.policy.Storage):
+		case private(name):
+			return fmt.Sprintf("%s is an address that only this host can reach: it has to be named in policy.storage of the agent's file, where * is not enough", limit(name))
+		default:
+			return fmt.Sprintf("%s is not in policy.storage of the agent's file", limit(name))
+		}
+	}
+	if hosts == 0 {
+		return "it names no server: the host's own configuration would say it"
+	}
+	return ""
+}
+
+func (c *checker) hasVolume(is func(render.Volume) bool) bool {
+	return slices.ContainsFunc(c.instance.Volumes, is) || slices.ContainsFunc(c.instance.TemporaryVolumes, is)
+}
+
+// ignites says whether a file is the configuration that gitvirt makes for the instance's Ignition.
+func (c *checker) ignites(file string) bool {
+	return c.hasVolume(func(v render.Volume) bool { return v.Kind == render.VolumeIgnition && v.Path == file })
+}
+
+// onlyRead says whether a file is the image of one of the instance's CDs, which it only reads: one that gitvirt brings to the
+// host, or one of the host's. Whether it may have the second, its volume says.
+func (c *checker) onlyRead(u use) bool {
+	if c.device == nil || u.path != "devices/disk/source" || u.attr != "file" || c.device.Attr("device") != "cdrom" {
+		return false
+	}
+	return c.fetched(u.value) || c.hasVolume(func(v render.Volume) bool { return v.Kind == render.VolumeFile && v.ReadOnly && v.Path == u.value })
+}
