@@ -77,9 +77,6 @@ func remoteSource(e *domxml.Element, v Volume) *domxml.Element {
 		set(identity, "user", d.Identity.User)
 		set(identity, "group", d.Identity.Group)
 	}
-	if d.ReconnectSeconds > 0 {
-		source.Append(domxml.New("reconnect", "delay", strconv.FormatUint(uint64(d.ReconnectSeconds), 10)))
-	}
 	if d.Auth != nil {
 		kind := map[string]string{"iscsi": "iscsi", "rbd": "ceph"}[d.Protocol]
 		source.Append(domxml.New("auth", "username", d.Auth.Username)).Append(domxml.New("secret", "type", kind, "uuid", v.SecretUUID))

@@ -35,11 +35,8 @@ type NetworkDisk struct {
 	Query string `json:"query,omitempty"`
 	// Snapshot is one of an rbd image.
 	Snapshot string `json:"snapshot,omitempty"`
-	// Identity is whom an nfs server takes the host for.
+	// Identity is whom an nfs server takes the host for. Of nfs it has to be said.
 	Identity *NetworkIdentity `json:"identity,omitempty"`
-	// ReconnectSeconds is how long requests wait for an nbd server that has gone, before they fail; 0, at once, when it is
-	// left out.
-	ReconnectSeconds uint32 `json:"reconnectSeconds,omitempty"`
 }
 
 // NetworkHost is a server; exactly one of Name and Socket is set.

@@ -44,7 +44,7 @@ volumes[1].hostDisk.type: is missing; say Disk (the file is there) or DiskOrCrea
 volumes[2].volume.image.path: is missing; say the file's path on the host
 volumes[3].volume: has neither a size nor an image; say one
 volumes[4].cloudInitNoCloud: has no data; say userData
-volumes[5]: says nothing to take it from; say one of volume, containerDisk, emptyDisk, hostDisk, block, hostPath, cloudInitNoCloud, cloudInitConfigDrive
+volumes[5]: says nothing to take it from; say one of volume, containerDisk, emptyDisk, hostDisk, block, hostPath, cloudInitNoCloud, cloudInitConfigDrive, ignition, iso, network
 domain.devices.disks[1]: there is no volume of the name "b"; add one to volumes
 volumes[1]: no disk has the name "c"; add one to domain.devices.disks
 volumes[2]: no disk has the name "d"; add one to domain.devices.disks

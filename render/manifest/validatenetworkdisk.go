@@ -10,13 +10,13 @@ import (
 
 // The forms of what libvirt is told of a server.
 var (
-	hostForm = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$`)
+	hostForm = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?$`)
 	// iqnForm is an iSCSI name (RFC 3721): iqn., eui. or naa.
 	iqnForm    = regexp.MustCompile(`^(iqn\.[0-9]{4}-[0-9]{2}\.[A-Za-z0-9][A-Za-z0-9.:_-]*|eui\.[0-9A-Fa-f]{16}|naa\.[0-9A-Fa-f]{16}([0-9A-Fa-f]{16})?)$`)
 	lunForm    = regexp.MustCompile(`^[0-9]{1,5}$`)
 	rbdForm    = regexp.MustCompile(`^[A-Za-z0-9._-]+(/[A-Za-z0-9._-]+){1,2}$`)
 	exportForm = regexp.MustCompile(`^[!-~]([ -~]*[!-~])?$`)
-	wordForm   = regexp.MustCompile(`^[A-Za-z0-9_.-]+$`)
+	wordForm   = regexp.MustCompile(`^[A-Za-z0-9_+-]+$`)
 )
 
 // protocols of network disks.
@@ -42,7 +42,6 @@ func (c *specChecker) networkDisk(at string, d *NetworkDisk) {
 	only(d.Query != "", "query", "a query", "http", "https")
 	only(d.Snapshot != "", "snapshot", "a snapshot", "rbd")
 	only(d.Identity != nil, "identity", "an identity", "nfs")
-	only(d.ReconnectSeconds > 0, "reconnectSeconds", "a wait for the server", "nbd")
 	if a := d.Auth; a != nil {
 		if a.Username == "" && !c.partial {
 			c.add(at+".auth.username", "is missing; say the user that the server knows")
@@ -59,6 +58,9 @@ func (c *specChecker) networkDisk(at string, d *NetworkDisk) {
 	}
 	if s := d.Snapshot; s != "" && !wordForm.MatchString(s) {
 		c.add(at+".snapshot", quoted(s)+" is not a snapshot's name")
+	}
+	if d.Protocol == "nfs" && (d.Identity == nil || d.Identity.User == "") && !c.partial {
+		c.add(at+".identity.user", "is missing; say whom the server is to take the host for, such as nobody: libvirt wants it")
 	}
 	if i := d.Identity; i != nil {
 		for field, who := range map[string]string{"user": i.User, "group": i.Group} {
