@@ -22,10 +22,13 @@ type Report struct {
 	NICs      []string // MAC addresses
 }
 
-// Seed is what a guest has read from its NoCloud seed.
+// Seed is what a guest has read from its NoCloud seed, or from its config drive. Digests are in hexadecimal digits, and empty
+// where there is no such file.
 type Seed struct {
 	InstanceID, LocalHostname string
-	UserDataSHA256            string // in hexadecimal digits
+	UserDataSHA256            string
+	NetworkDataSHA256         string
+	MetaDataSHA256            string
 }
 
 // Ready returns the report of the last boot on a console that may hold several, and whether there is one. A last line
@@ -52,14 +55,27 @@ func Ready(console string) (Report, bool) {
 	return report, true
 }
 
-// SeedOf returns what the last boot on a console has read of its seed, and whether it has.
-func SeedOf(console string) (Seed, bool) {
-	fields, ok := lastLine(console, "SEED")
+// SeedOf returns what the last boot on a console has read of its NoCloud seed, and whether it has.
+func SeedOf(console string) (Seed, bool) { return seedOf(console, "SEED") }
+
+// DriveOf returns what the last boot on a console has read of its config drive, and whether it has.
+func DriveOf(console string) (Seed, bool) { return seedOf(console, "DRIVE") }
+
+func seedOf(console, word string) (Seed, bool) {
+	fields, ok := lastLine(console, word)
 	return Seed{
-		InstanceID:     fields["instance-id"],
-		LocalHostname:  fields["local-hostname"],
-		UserDataSHA256: fields["sha256-of-user-data"],
+		InstanceID:        fields["instance-id"],
+		LocalHostname:     fields["local-hostname"],
+		UserDataSHA256:    fields["sha256-of-user-data"],
+		NetworkDataSHA256: fields["sha256-of-network-data"],
+		MetaDataSHA256:    fields["sha256-of-meta-data"],
 	}, ok
+}
+
+// IgnitionOf returns the digest of the configuration for Ignition that the last boot on a console has read, and whether it has.
+func IgnitionOf(console string) (sha256 string, ok bool) {
+	fields, ok := lastLine(console, "IGNITION")
+	return fields["sha256-of-config"], ok
 }
 
 // Boots returns how often a guest has become ready on a console.

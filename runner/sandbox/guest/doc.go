@@ -5,10 +5,15 @@
 // and memory while it runs, and prints lines to its serial port, each of which starts with a word:
 //
 //	READY uuid=U memory=KIB cpus=N disks=NAME:BYTES:SERIAL,… nics=MAC,…
-//	SEED instance-id=I local-hostname=H sha256-of-user-data=S
+//	DRIVE instance-id=I local-hostname=H sha256-of-user-data=S sha256-of-network-data=S sha256-of-meta-data=S
+//	IGNITION sha256-of-config=S
+//	SEED instance-id=I local-hostname=H sha256-of-user-data=S sha256-of-network-data=S sha256-of-meta-data=S
 //	RAN status=N
 //	POWER-BUTTON
 //	ERROR text
+//
+// DRIVE comes when it finds a config drive, which is one labelled config-2 in OpenStack's form, and IGNITION when QEMU's firmware
+// configuration device has opt/com.coreos/config.
 //
 // READY comes once the guest would hear a shutdown request. SEED comes when it finds a NoCloud seed, which is a disk
 // or CD labelled cidata with the files user-data and meta-data

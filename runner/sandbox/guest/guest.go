@@ -43,7 +43,7 @@ const cmdline = "console=ttyS0 quiet panic=-1 mitigations=off"
 func modules() []string {
 	return []string{
 		"virtio_pci", "virtio_blk", "virtio_net", "virtio_balloon", "virtio_rng", "virtio_console", "virtio_scsi", "sd_mod", "sr_mod",
-		"isofs", "evdev", "button", "pvpanic_mmio", "pvpanic_pci",
+		"isofs", "evdev", "button", "pvpanic_mmio", "pvpanic_pci", "qemu_fw_cfg",
 	}
 }
 

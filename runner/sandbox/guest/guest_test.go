@@ -22,6 +22,8 @@ import (
 // timeout is how long an emulated guest may take for anything on a busy machine; it boots in 2 to 6 s.
 const timeout = 90 * time.Second
 
+const metaData = "instance-id: run-1\nlocal-hostname: web\n"
+
 const uuid = "6bd7d3a4-6a3a-4b6a-9d2e-0f5e5f3f4a11"
 
 // machine is a guest in a sandbox.
@@ -133,6 +135,7 @@ func TestGuestReportsAndObeys(t *testing.T) {
 	wantSeed := guest.Seed{
 		InstanceID: "run-1", LocalHostname: "web",
 		UserDataSHA256: fmt.Sprintf("%x", sha256.Sum256([]byte(userData))),
+		MetaDataSHA256: fmt.Sprintf("%x", sha256.Sum256([]byte(metaData))),
 	}
 	if seed != wantSeed {
 		t.Errorf("the seed is %+v, want %+v", seed, wantSeed)
@@ -186,7 +189,7 @@ func noCloud(t *testing.T, userData string) []byte {
 	defer w.Cleanup()
 	for name, text := range map[string]string{
 		"user-data": userData,
-		"meta-data": "instance-id: run-1\nlocal-hostname: web\n",
+		"meta-data": metaData,
 	} {
 		if err := w.AddFile(strings.NewReader(text), name); err != nil {
 			t.Fatal(err)

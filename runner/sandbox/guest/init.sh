@@ -56,17 +56,30 @@ echo "READY uuid=$uuid memory=$memory cpus=$cpus disks=$disks nics=$nics"
 after=$(value gitvirt.poweroff-after)
 [ -z "$after" ] || { sleep "$after" && poweroff -f; } &
 
-# The label of an ISO 9660 file system is 32808 bytes from its start (ECMA-119, 8.4 and 8.4.6).
-seed=
+# digest FILE: what a file holds, and nothing of one that is not there.
+digest() { [ ! -f "$1" ] || sha256sum "$1" | cut -d ' ' -f 1; }
+
+# The label of an ISO 9660 file system is 32808 bytes from its start, and 32 long (ECMA-119, 8.4 and 8.4.6).
+seed= drive=
 for block in /sys/block/*; do
-	label=$(dd if="/dev/${block##*/}" bs=2 skip=16404 count=3 2>/dev/null)
-	case $label in cidata | CIDATA) seed=/dev/${block##*/} ;; esac
+	device=/dev/${block##*/}
+	case $(dd if="$device" bs=8 skip=4101 count=4 2>/dev/null | tr -d ' \000') in
+	cidata | CIDATA) seed=$device ;;
+	config-2 | CONFIG-2) drive=$device ;;
+	esac
 done
+if [ -n "$drive" ] && mkdir /drive && mount -t iso9660 -o ro "$drive" /drive; then
+	latest=/drive/openstack/latest
+	word() { sed -n "s/.*\"$1\": *\"\([^\"]*\)\".*/\1/p" $latest/meta_data.json; }
+	echo "DRIVE instance-id=$(word uuid) local-hostname=$(word hostname) sha256-of-user-data=$(digest $latest/user_data) sha256-of-network-data=$(digest $latest/network_data.json) sha256-of-meta-data=$(digest $latest/meta_data.json)"
+	umount /drive
+fi
+ignition=/sys/firmware/qemu_fw_cfg/by_name/opt/com.coreos/config/raw
+[ ! -f $ignition ] || echo "IGNITION sha256-of-config=$(digest $ignition)"
 if [ -n "$seed" ] && mkdir /seed && mount -t iso9660 -o ro "$seed" /seed; then
 	field() { sed -n "s/^$1: *//p" /seed/meta-data | tr -d '"'; }
 	if [ -f /seed/user-data ] && [ -f /seed/meta-data ]; then
-		digest=$(sha256sum /seed/user-data)
-		echo "SEED instance-id=$(field instance-id) local-hostname=$(field local-hostname) sha256-of-user-data=${digest%% *}"
+		echo "SEED instance-id=$(field instance-id) local-hostname=$(field local-hostname) sha256-of-user-data=$(digest /seed/user-data) sha256-of-network-data=$(digest /seed/network-config) sha256-of-meta-data=$(digest /seed/meta-data)"
 		sed -n 's/^gitvirt-run: //p' /seed/user-data >/run.sh
 		if [ -s /run.sh ]; then
 			sh /run.sh
