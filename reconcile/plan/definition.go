@@ -167,6 +167,9 @@ func (a *Assessment) compareInactive(memo *Memo, want, live *domxml.Element, m m
 	def.meta.Started, def.meta.Good, def.meta.Failed = m.Started, m.Good, m.Failed
 	a.keepSizes(m, &def.meta)
 	keepFirst(m, &def.meta)
+	for n, c := range def.changes {
+		def.changes[n] = a.named(c)
+	}
 	def.message += seedWords(def.changes)
 	if d.Active() {
 		def.keepStale(d)

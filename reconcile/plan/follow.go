@@ -85,7 +85,7 @@ func (a *Assessment) stage(b Behind, why string) {
 		effect, why = EffectRebuild, seedWaits
 	}
 	for _, c := range b.Changes {
-		a.Staged = append(a.Staged, Staged{Change: c, Effect: effect, Restart: restart, Why: why})
+		a.Staged = append(a.Staged, Staged{Change: a.named(c), Effect: effect, Restart: restart, Why: why})
 	}
 }
 

@@ -31,6 +31,16 @@ func seedEffect(from, to string) (Effect, bool) {
 	return "", false
 }
 
+// named says of which volume a configuration for Ignition is: the domain's XML only has its file.
+func (a *Assessment) named(c Change) Change {
+	for _, v := range a.Instance.Volumes {
+		if v.Kind == render.VolumeIgnition && v.File == path.Base(c.To) {
+			c.Path = "volumes[" + v.Name + "]"
+		}
+	}
+	return c
+}
+
 // seedWords are what a plan says of the seeds among some changes.
 func seedWords(changes []Change) string {
 	var words []string
