@@ -74,7 +74,7 @@ func TestMend(t *testing.T) {
 	}
 }
 
-// contents is what a set says, by Key, wherever it was said: the spec as JSON, with the text of its domainXML file.
+// contents is what a set says, by Key, wherever it was said: the spec as JSON, with the texts of the files that it names.
 func contents(s *Set) map[string]string {
 	said := map[string]string{}
 	add := func(kind, name string, meta Meta, spec any) {
@@ -85,12 +85,16 @@ func contents(s *Set) map[string]string {
 		said[Key(kind, name)] = string(data)
 	}
 	whole := func(spec Tree) Tree {
-		if from, ok := spec["domainXMLFrom"].(string); ok {
-			text, ok := s.Text(from)
+		texts := map[string][]byte{}
+		for _, name := range TextsOf(spec) {
+			text, ok := s.Text(name)
 			if !ok {
-				panic("no text of " + from)
+				panic("no text of " + name)
 			}
-			spec = inlined(spec, map[string][]byte{from: text})
+			texts[name] = text
+		}
+		if len(texts) > 0 {
+			spec = inlined(spec, texts)
 		}
 		return spec
 	}
