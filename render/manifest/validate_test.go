@@ -83,14 +83,18 @@ func TestPublic(t *testing.T) {
 	const secret = "hunter2"
 	spec := InstanceSpec{
 		Volumes: []Volume{{Name: "root", VolumeSource: VolumeSource{EmptyDisk: &EmptyDisk{}}}, {Name: "init", VolumeSource: VolumeSource{CloudInitNoCloud: &CloudInit{
-			UserData: secret, UserDataBase64: secret + "b", NetworkData: secret, NetworkDataBase64: secret + "c"}}}},
+			UserData: secret, UserDataBase64: secret + "b", NetworkData: secret, NetworkDataBase64: secret + "c", MetaData: secret, MetaDataBase64: secret + "d", UserDataFrom: "f"}}},
+			{Name: "first", VolumeSource: VolumeSource{Ignition: &Ignition{Config: secret, ConfigBase64: secret + "b", ConfigFrom: "f"}}}},
 		DomainXML: `<domain><graphics type='vnc' passwd='hunter2' passwdValidTo='2026-01-01'/><graphics passwd = "hunter2"/></domain>`,
 	}
 	before := fmt.Sprintf("%+v", *spec.Volumes[1].CloudInitNoCloud)
 	got := Public(spec)
 	init := *got.Volumes[1].CloudInitNoCloud
-	if shown := fmt.Sprintf("%+v %s", init, got.DomainXML); strings.Contains(shown, secret) {
+	if shown := fmt.Sprintf("%+v %+v %s", init, *got.Volumes[2].Ignition, got.DomainXML); strings.Contains(shown, secret) {
 		t.Errorf("the secret shows: %s", shown)
+	}
+	if init.MetaData != init.UserData || init.UserDataFrom != "f" || got.Volumes[2].Ignition.Config != init.UserData || got.Volumes[2].Ignition.ConfigFrom != "f" {
+		t.Errorf("digests: %+v %+v", init, *got.Volumes[2].Ignition)
 	}
 	if init.UserData != "sha256:f52fbd32b2b3" || init.NetworkData != init.UserData || init.UserDataBase64 == init.UserData {
 		t.Errorf("digests: %+v", init)
