@@ -58,6 +58,12 @@ func fill(spec *manifest.InstanceSpec, fleet, instance string) {
 		if v := spec.Volumes[i].EmptyDisk; v != nil && v.Image != nil {
 			fillImage(v.Image)
 		}
+		if v := spec.Volumes[i].ISO; v != nil && v.Name != "" && v.Pool == "" {
+			v.Pool = defaultPool
+		}
+		if v := spec.Volumes[i].Network; v != nil && v.Format == "" {
+			v.Format = "raw"
+		}
 	}
 }
 

@@ -14,7 +14,7 @@ import (
 // remote makes the volume a disk on a server.
 func (v Volume) remote(i *Instance, o Options, from manifest.Volume) (Volume, error) {
 	d := *from.Network
-	v.Kind, v.Pool, v.Format, v.Remote = VolumeRemote, "", either(d.Format, "raw"), &d
+	v.Kind, v.Pool, v.Format, v.Remote = VolumeRemote, "", d.Format, &d
 	v.ReadOnly = d.ReadOnly || d.Protocol == "http" || d.Protocol == "https"
 	if a := d.Auth; a != nil {
 		f, kind := i.found[a.SecretRef], "iscsi"
@@ -96,7 +96,7 @@ func (v Volume) burnt(o Options, from manifest.Volume) Volume {
 	case i.Path != "":
 		v.Kind, v.Pool, v.Path = VolumeFile, "", i.Path
 	default:
-		v.Kind, v.Pool, v.File = VolumeThere, either(i.Pool, defaultPool), i.Name
+		v.Kind, v.Pool, v.File = VolumeThere, i.Pool, i.Name
 	}
 	return v
 }

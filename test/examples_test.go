@@ -32,13 +32,23 @@ func TestExamplesAreKept(t *testing.T) {
 				return err
 			}
 			data, err := os.ReadFile(name)
-			files = append(files, manifest.Read(name, data))
+			if err != nil {
+				return err
+			}
+			inside, err := filepath.Rel(folder, name)
+			files = append(files, manifest.Read(inside, data))
 			return err
 		})
 		if err != nil {
 			t.Fatal(err)
 		}
-		set := manifest.Collect(files, func(string) ([]byte, bool) { return nil, false })
+		set := manifest.Collect(files, func(name string) ([]byte, bool) {
+			text, err := os.ReadFile(filepath.Join(folder, name))
+			return text, err == nil
+		})
+		if len(set.Problems) > 0 {
+			t.Fatal(set.Problems)
+		}
 		placement := render.Place(set, "")
 		for _, m := range placement.Machines {
 			i, problems := placement.Of(m, render.Options{Fleet: "examples", DomainType: "qemu"})

@@ -26,6 +26,8 @@ spec:
           disks:
           - {name: d, disk: {}}
           - {name: c, cdrom: {}}
+          - {name: i, cdrom: {}}
+          - {name: net}
           interfaces:
           - {name: lan}
       networks:
@@ -33,6 +35,8 @@ spec:
       volumes:
       - {name: d, volume: {size: 1Gi}}
       - {name: c, cloudInitNoCloud: {userData: x}}
+      - {name: i, iso: {name: a.iso}}
+      - {name: net, network: {protocol: nbd, hosts: [{name: a}]}}
 `))
 	set := manifest.Collect([]manifest.File{file}, nil)
 	if set.Configs["a"] == nil {

@@ -208,7 +208,7 @@ func lift(t *testing.T, p *policy.Policy, r policy.Refusal) {
 // key of their own.
 func TestEverythingTheRendererSaysIsKnown(t *testing.T) {
 	p := policy.Default()
-	p.HostPaths, p.HostDevices, p.Bridges = []string{"/"}, []string{"*"}, []string{"*"}
+	p.HostPaths, p.HostDevices, p.Bridges, p.Storage = []string{"/"}, []string{"*"}, []string{"*"}, []string{"*"}
 	placeholder := regexp.MustCompile(`"@[A-Z]+@"`) // the demo puts its own files there
 	folders, err := filepath.Glob("../../examples/*")
 	if err != nil {
@@ -266,7 +266,10 @@ func instances(t *testing.T, folder string) []*render.Instance {
 		}
 		read = append(read, manifest.Read(filepath.Base(name), text))
 	}
-	placed := render.Place(manifest.Collect(read, func(string) ([]byte, bool) { return nil, false }), "kvm1")
+	placed := render.Place(manifest.Collect(read, func(name string) ([]byte, bool) {
+		text, err := os.ReadFile(filepath.Join(folder, name))
+		return text, err == nil
+	}), "kvm1")
 	var all []*render.Instance
 	for _, m := range placed.Machines {
 		i, problems := placed.Of(m, render.Options{Fleet: "test"})
