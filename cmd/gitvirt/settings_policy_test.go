@@ -43,7 +43,7 @@ policy:
 	want := hostpolicy.Policy{
 		HostPaths: []string{"/var/lib/libvirt/images"}, Networks: []string{"*"}, NoUserNetwork: true, Bridges: []string{"br0"},
 		Pools: []string{"default", "default/*.iso"}, Images: []string{"/srv/images", "registry.example.org/team"}, Probes: []string{},
-		Storage: []string{"san.example.org", "*.nas.example.org:2049"},
+		Storage:     []string{"san.example.org", "*.nas.example.org:2049"},
 		HostDevices: []string{"0000:03:00.0", "1d6b:0002", "/dev/disk/by-id/a"},
 		VM:          hostpolicy.Limits{CPUs: 16, Memory: 64 << 30, Disk: 1 << 40}, Host: hostpolicy.Limits{Memory: 256 << 30},
 		Elements: []string{"devices/emulator", "devices/tpm/backend@type=passthrough"},
