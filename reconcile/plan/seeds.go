@@ -81,7 +81,7 @@ func keepFirst(old metadata.Metadata, next *metadata.Metadata) {
 		if first == "" {
 			first = old.Volumes[o].File
 		}
-		if seedChange(first, v.File) == render.SeedWaits {
+		if first != v.File && seedChange(first, v.File) == render.SeedWaits {
 			next.Volumes[n].First = first
 		}
 	}
@@ -95,7 +95,7 @@ func (a *Assessment) stageSeeds() {
 	}
 	for _, v := range a.Instance.Volumes {
 		n := find(m.Volumes, v.Pool, v.File)
-		if n < 0 || m.Volumes[n].First == "" || m.Volumes[n].First == v.File {
+		if n < 0 || m.Volumes[n].First == "" {
 			continue
 		}
 		at := "volumes[" + v.Name + "]"

@@ -76,7 +76,7 @@ func TestTheFirstSeedIsRemembered(t *testing.T) {
 		{"never ran", record(0, seedOne, ""), seedTwo, "", false},
 		{"edited", record(1, seedOne, ""), seedTwo, seedOne, true},
 		{"edited again", record(2, seedTwo, seedOne), "a.init-0000000000000004.iso", seedOne, true},
-		{"edited back", record(2, seedTwo, seedOne), seedOne, seedOne, false},
+		{"edited back", record(2, seedTwo, seedOne), seedOne, "", false},
 		{"another instance-id", record(2, seedTwo, seedOne), seedThree, "", false},
 		{"no seed any more", record(1, seedOne, ""), "a.init.qcow2", "", false},
 	} {
