@@ -199,6 +199,32 @@ func TestAServerGoesAway(t *testing.T) {
 	h.instance("remote", "runs again", phase(plan.PhaseRunning))
 }
 
+// TestAGuestMeetsItsServerAgain: while an NBD server is away its guest sees errors of the disk, and none once it is back.
+func TestAGuestMeetsItsServerAgain(t *testing.T) {
+	h := newHost(t)
+	image, dir, port := sandboxtest.Guest(t), t.TempDir(), freePort(t)
+	s := nbd(t, bootable(t, filepath.Join(dir, "disk.img")), port)
+	s.start()
+	doc := strings.NewReplacer("{name: root}, {name: init", "{name: root}, {name: data}, {name: init",
+		"volumes:\n", fmt.Sprintf("volumes:\n      - {name: data, network: {protocol: nbd, hosts: [{name: 127.0.0.1, port: %s}], name: data}}\n", port),
+	).Replace(h.guestDoc(image, "web", "", "gitvirt-run: reads() { while :; do echo 3 >/proc/sys/vm/drop_caches; dd if=/dev/vdb of=/dev/null bs=512 count=1 2>/dev/null && echo DISK-READ || echo DISK-FAILED; sleep 1; done; }\ngitvirt-run: reads &\n", ""))
+	h.allow(fmt.Sprintf("storage: [127.0.0.1], hostPaths: [%q, %q]", h.sandbox.PoolDir(), filepath.Dir(image.Kernel)))
+	h.push("Run", doc, runDoc("web", ""))
+	h.agent()
+	h.boots("web", 1)
+	last := func(word, before string) func() bool {
+		return func() bool {
+			text := h.read("web")
+			return strings.LastIndex(text, word) > strings.LastIndex(text, before)
+		}
+	}
+	sandboxtest.Wait(t, patience, last("DISK-READ", "DISK-FAILED"), "the guest reads its disk")
+	s.stop()
+	sandboxtest.Wait(t, patience, last("DISK-FAILED", "DISK-READ"), "the guest sees an error of its disk")
+	s.start()
+	sandboxtest.Wait(t, patience, last("DISK-READ", "DISK-FAILED"), "the guest reads its disk again")
+}
+
 // TestANetworkDiskIsPluggedIn: for good by the config, and for a run by its RunState.
 func TestANetworkDiskIsPluggedIn(t *testing.T) {
 	h := newHost(t)
