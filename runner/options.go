@@ -25,6 +25,8 @@ type Options struct {
 
 	// QemuImg is the program that makes images; qemu-img of the PATH when it is left out.
 	QemuImg string
+	// LedgerFile is where is noted what storage cannot note itself; it is forgotten with the runner when it is left out.
+	LedgerFile string
 	// Secrets knows the values of the tokens in steps. Without it passwords are as libvirt has them.
 	Secrets Secrets
 }

@@ -37,6 +37,9 @@ func TestMain(m *testing.M) {
 	if dir := os.Getenv(helperVariable); dir != "" {
 		os.Exit(fillDisk(dir))
 	}
+	if what := os.Getenv(fillVariable); what != "" {
+		os.Exit(fill(what))
+	}
 	os.Exit(m.Run())
 }
 
