@@ -37,7 +37,9 @@ func startGroup(t *testing.T) group {
 	}
 	t.Cleanup(func() { p.Close() })
 	opts := options(t, s)
-	test := func(uri string) string { return strings.Replace(uri, "qemu+unix:///session", "test+unix:///default", 1) }
+	test := func(uri string) string {
+		return strings.Replace(uri, "qemu+unix:///session", "test+unix:///default", 1)
+	}
 	opts.URI, opts.ConfigDir, opts.StateDir = test(p.URI()), "", ""
 	opts.LedgerFile = filepath.Join(s.Dir(), "ledger.json")
 	g := group{opts: opts, proxy: p, dir: t.TempDir()}

@@ -21,6 +21,7 @@ import (
 
 	"github.com/gitvirt/gitvirt/reconcile"
 	"github.com/gitvirt/gitvirt/reconcile/address"
+	"github.com/gitvirt/gitvirt/reconcile/inventory"
 	"github.com/gitvirt/gitvirt/reconcile/notice/sender"
 	"github.com/gitvirt/gitvirt/reconcile/plan"
 	"github.com/gitvirt/gitvirt/reconcile/probe"
@@ -72,9 +73,12 @@ type agent struct {
 	loop     *reconcile.Loop
 	registry *prometheus.Registry
 	server   *status.Server
+	volumes  *inventory.Inventory
 	receiver *receiver.Receiver // nil without webhooks
 	sender   *sender.Sender     // nil without notices
 	usage    *stats.Gatherer    // nil when nobody wants statistics
+
+	planned, working bool // there was a plan, and the last had something to do at once; for the loop's goroutine
 }
 
 // newAgent wires an agent. store is the folder of the repository's objects.
@@ -93,6 +97,7 @@ func newAgent(set settings, store string, log *slog.Logger) (*agent, error) {
 	}
 	run, err := runner.New(runner.Options{
 		URI: set.Libvirt, Logger: log, ConfigDir: set.LibvirtConfigDir, StateDir: set.LibvirtStateDir, Secrets: open,
+		LedgerFile: filepath.Join(set.StateDir, "volumes.json"),
 	})
 	if err != nil {
 		return nil, errors.Join(err, src.Close())
@@ -103,7 +108,11 @@ func newAgent(set settings, store string, log *slog.Logger) (*agent, error) {
 		a.usage = stats.New(run, set.Statistics, log)
 		a.registry.MustRegister(stats.NewCollector(a.usage))
 	}
+	a.volumes = inventory.New(inventory.Options{
+		Host: run, View: a.view, File: filepath.Join(set.StateDir, "orphans.json"), Logger: log,
+	})
 	sources := status.Sources{
+		Volumes: func() []plan.Stored { return a.volumes.Latest().Volumes },
 		Runtime: a.runtime,
 		Alive:   func() bool { return time.Since(a.loop.Alive()) < 3*set.Interval+time.Minute },
 	}
@@ -177,6 +186,7 @@ func (a *agent) run(ctx context.Context, hangup <-chan os.Signal) error {
 	if a.usage != nil {
 		wg.Go(func() { a.usage.Run(ctx) })
 	}
+	wg.Go(func() { a.volumes.Run(ctx) })
 	wg.Go(func() {
 		for {
 			select {
