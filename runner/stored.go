@@ -109,11 +109,11 @@ func (r *Runner) storedIn(ctx context.Context, p storagePool, below map[string]s
 	}
 	var mu sync.Mutex
 	var all []plan.Stored
-	group, ctx := errgroup.WithContext(ctx)
+	group, reading := errgroup.WithContext(ctx)
 	group.SetLimit(readers)
 	for _, vol := range list {
 		group.Go(func() error {
-			text, err := read(ctx, r, func(lv *libvirt.Libvirt) (string, error) { return lv.StorageVolGetXMLDesc(vol, 0) })
+			text, err := read(reading, r, func(lv *libvirt.Libvirt) (string, error) { return lv.StorageVolGetXMLDesc(vol, 0) })
 			if code(err) == libvirt.ErrNoStorageVol {
 				return nil
 			}

@@ -22,6 +22,9 @@ import (
 // Interval is how often the volumes are listed when nothing gives reason to. Libvirt opens each of them for it.
 const Interval = 10 * time.Minute
 
+// soon is when they are listed again where not all of them could be.
+const soon = time.Minute
+
 // Host is where the volumes are.
 type Host interface {
 	Observe(ctx context.Context) (plan.World, error)
@@ -58,8 +61,6 @@ type Options struct {
 type Report struct {
 	At      time.Time
 	Volumes []plan.Stored
-	// Error says why there is no newer report; nil when there is nothing against it.
-	Error error
 }
 
 // Inventory lists volumes now and then, so that nobody who asks has to wait for libvirt.
@@ -113,24 +114,22 @@ func (v *Inventory) Run(ctx context.Context) {
 		if v.opts.View().Revision == "" {
 			continue
 		}
-		if _, err := v.List(ctx); err != nil && ctx.Err() == nil {
+		whole, err := v.List(ctx)
+		if err != nil && ctx.Err() == nil {
 			v.opts.Logger.Warn("cannot list the volumes", "error", err)
-			last := v.Latest()
-			last.Error = err
-			v.latest.Store(&last)
+		}
+		if !whole {
+			timer.Reset(soon)
 		}
 	}
 }
 
-// List lists the volumes now.
-func (v *Inventory) List(ctx context.Context) (Report, error) {
+// List lists the volumes now, and says whether that was all of them.
+func (v *Inventory) List(ctx context.Context) (whole bool, err error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	storage, err := v.list(ctx)
-	if err != nil {
-		return Report{}, err
-	}
-	return Report{At: time.Now(), Volumes: storage.Volumes}, nil
+	return err == nil && len(storage.Unread) == 0, err
 }
 
 func (v *Inventory) list(ctx context.Context) (plan.Storage, error) {
