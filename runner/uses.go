@@ -118,9 +118,7 @@ func (u *uses) mark(volumes []plan.Stored, below map[string]string) {
 		if i, ok := inodeOf(v.Path); ok {
 			v.UsedBy = append(v.UsedBy, by[i]...)
 		}
-		for _, who := range u.paths[v.Path] {
-			v.UsedBy = append(v.UsedBy, who)
-		}
+		v.UsedBy = append(v.UsedBy, u.paths[v.Path]...)
 		slices.Sort(v.UsedBy)
 		v.UsedBy = slices.Compact(v.UsedBy)
 	}
