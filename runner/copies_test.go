@@ -14,6 +14,7 @@ import (
 
 	"github.com/gitvirt/gitvirt/reconcile/plan"
 	"github.com/gitvirt/gitvirt/render"
+	"github.com/gitvirt/gitvirt/render/metadata"
 	"github.com/gitvirt/gitvirt/runner"
 	"github.com/gitvirt/gitvirt/test/sandboxtest"
 )
@@ -40,6 +41,10 @@ func TestCopiedVolume(t *testing.T) {
 		if err := r.Apply(t.Context(), []plan.Step{m.makeVolumes(v)}); !errors.Is(err, runner.ErrImage) || !strings.Contains(fmt.Sprint(err), "a disk never shrinks: say at least 8Mi") {
 			t.Errorf("%s, smaller than it is: %v", format, err)
 		}
+		// Of a machine that is defined, a person grew it: it stays so, and its machine starts.
+		grown := m.makeVolumes(v)
+		grown.Recorded = []metadata.Volume{{Name: v.Name, Pool: v.Pool, File: v.File, Size: v.Size}}
+		apply(t, r, grown)
 	}
 }
 
