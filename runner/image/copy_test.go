@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -179,9 +180,31 @@ func TestCopyCancelled(t *testing.T) {
 	}
 }
 
+const mountVariable = "GITVIRT_TEST_MOUNT"
+
+// mayMount runs the test again as a process that may mount file systems, in a namespace of its own.
+func mayMount(t *testing.T) {
+	t.Helper()
+	cmd := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$")
+	cmd.Env = append(os.Environ(), mountVariable+"=1")
+	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWNS}
+	if os.Geteuid() != 0 {
+		cmd.SysProcAttr.Cloneflags |= unix.CLONE_NEWUSER
+		cmd.SysProcAttr.UidMappings = []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Geteuid(), Size: 1}}
+		cmd.SysProcAttr.GidMappings = []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getegid(), Size: 1}}
+	}
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Errorf("%v: %s", err, out)
+	}
+}
+
 // TestCopyOnFullDisk copies onto a file system that is too small: refused before it is full where that can be told, and
 // nothing left where the disk fills up meanwhile. With room again the next try makes it.
 func TestCopyOnFullDisk(t *testing.T) {
+	if os.Getenv(mountVariable) == "" {
+		mayMount(t)
+		return
+	}
 	dir, small := t.TempDir(), t.TempDir()
 	if err := unix.Mount("none", small, "tmpfs", 0, "size=4m"); err != nil {
 		t.Fatalf("cannot mount a file system: %v", err)
