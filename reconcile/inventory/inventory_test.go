@@ -13,6 +13,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -24,6 +25,7 @@ import (
 
 // host has volumes, and notes what is asked of it.
 type host struct {
+	mu      sync.Mutex // TestRun has two goroutines
 	storage plan.Storage
 	err     error
 	said    []string
@@ -37,6 +39,8 @@ func (h *host) Refresh(context.Context) error {
 }
 
 func (h *host) Stored(context.Context, plan.World) (plan.Storage, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
 	h.said = append(h.said, "list")
 	return plan.Storage{Volumes: slices.Clone(h.storage.Volumes), Unread: h.storage.Unread}, nil
 }
@@ -216,6 +220,8 @@ func TestRun(t *testing.T) {
 			t.Helper()
 			time.Sleep(d)
 			synctest.Wait()
+			h.mu.Lock()
+			defer h.mu.Unlock()
 			if len(h.said) != want {
 				t.Errorf("listed %d times, want %d", len(h.said), want)
 			}
@@ -226,7 +232,9 @@ func TestRun(t *testing.T) {
 		v.Look()
 		after(time.Second, 1)
 		after(inventory.Interval, 2)
+		h.mu.Lock()
 		h.storage.Unread = []string{"storage pool p"}
+		h.mu.Unlock()
 		after(inventory.Interval, 3)
 		after(2*time.Minute, 5)
 		cancel()

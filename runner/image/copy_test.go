@@ -83,6 +83,9 @@ func TestCopy(t *testing.T) {
 	for name, from := range images {
 		for _, format := range []string{"qcow2", "raw"} {
 			for _, size := range []int64{0, 16 * mib} {
+				if size > 0 && (name == "compressed" || name == "old") {
+					continue // as any qcow2 image
+				}
 				t.Run(fmt.Sprint(name, " to ", format, " ", size), func(t *testing.T) {
 					pool := t.TempDir()
 					path := filepath.Join(pool, "disk")
