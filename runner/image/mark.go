@@ -55,7 +55,7 @@ func ReadMark(path string) *Mark {
 	return m
 }
 
-// mark marks a file that was made before files were marked.
+// late marks a file that was made before files were marked.
 func (m Mark) late(path string) error {
 	if m.UUID == "" || ReadMark(path) != nil {
 		return nil
