@@ -71,6 +71,7 @@ type VolumeKind string
 const (
 	VolumeBlank    VolumeKind = "Blank"    // an empty qcow2 or raw image, made once
 	VolumeOverlay  VolumeKind = "Overlay"  // a qcow2 overlay on Backing, made once
+	VolumeCopy     VolumeKind = "Copy"     // a full copy of Backing, made once; Backing is not needed afterwards
 	VolumeEmpty    VolumeKind = "Empty"    // made anew at every run: blank, or an overlay on Backing
 	VolumeSeed     VolumeKind = "Seed"     // an ISO image for cloud-init; its name changes with its content
 	VolumeFetched  VolumeKind = "Fetched"  // no disk: a file that Fetch brings to Path, such as a kernel
@@ -118,7 +119,7 @@ type Fetch struct {
 
 // Persistent says whether the volume holds what cannot be made again.
 func (v Volume) Persistent() bool {
-	return v.Kind == VolumeBlank || v.Kind == VolumeOverlay || v.OfHost() && !v.ReadOnly
+	return v.Kind == VolumeBlank || v.Kind == VolumeOverlay || v.Kind == VolumeCopy || v.OfHost() && !v.ReadOnly
 }
 
 // OfHost says whether the volume is the host's own: nothing of it is ever removed.

@@ -21,6 +21,9 @@ func volumeOf(i *Instance, in Input, o Options, v manifest.Volume) (Volume, erro
 		}
 		if v.Volume.Image != nil {
 			out.Kind = VolumeOverlay
+			if v.Volume.Image.Copy || v.Volume.Format == "raw" { // only qcow2 can be an overlay
+				out.Kind = VolumeCopy
+			}
 			out.on(v.Volume.Image, o)
 		}
 		if e := v.Volume.Encryption; e != nil {

@@ -19,6 +19,11 @@ func (r *Runner) fetch(ctx context.Context, v render.Volume, at string) error {
 	if v.Fetch == nil {
 		return nil
 	}
+	if v.Kind == render.VolumeCopy && at != "" {
+		if made, err := r.exists(ctx, at); err != nil || made {
+			return err // it does not need its image any more
+		}
+	}
 	to := v.Backing
 	if v.Kind == render.VolumeFetched {
 		to = v.Path

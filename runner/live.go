@@ -76,6 +76,9 @@ func (r *Runner) tune(ctx context.Context, s plan.Step) error {
 // resize grows a disk, and tells the guest. It looks whether the disk has the size then, because a later step writes that
 // down.
 func (r *Runner) resize(ctx context.Context, s plan.Step) error {
+	if err := r.growUnder(ctx, s); err != nil {
+		return err
+	}
 	return r.onLive(ctx, s, func(lv *libvirt.Libvirt, d libvirt.Domain) error {
 		size := func() (uint64, error) {
 			_, capacity, _, err := lv.DomainGetBlockInfo(d, s.Device, 0)

@@ -27,6 +27,8 @@ type Options struct {
 	QemuImg string
 	// CacheDir is where the host keeps what is brought and made for its machines, as render.Options has it.
 	CacheDir string
+	// LedgerFile is where is noted what storage cannot note itself; it is forgotten with the runner when it is left out.
+	LedgerFile string
 	// Secrets knows the values of the tokens in steps. Without it passwords are as libvirt has them.
 	Secrets Secrets
 }

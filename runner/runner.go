@@ -33,6 +33,8 @@ type Runner struct {
 	cache     *cache
 	refreshes *refreshes
 	folders   *folders
+	ledger    ledger
+	claims    *claims
 	images    image.Maker
 	fetcher   *oci.Fetcher
 	observing chan struct{} // holds a token while an observation runs
@@ -52,7 +54,7 @@ func New(opts Options) (*Runner, error) {
 		opts: opts, log: opts.Logger, endpoint: endpoint,
 		ending: ending, end: end,
 		gate: newGate(), calls: newUnanswered(), pings: semaphore.NewWeighted(maxPings), suspects: newSuspects(), suspicion: newQuarantine(),
-		cache: newCache(), folders: newFolders(),
+		cache: newCache(), folders: newFolders(), claims: newClaims(), ledger: ledger{file: opts.LedgerFile},
 		images:    image.Maker{QemuImg: opts.QemuImg, Secrets: opts.Secrets},
 		fetcher:   oci.New(oci.Options{Logger: opts.Logger}),
 		observing: make(chan struct{}, 1),

@@ -112,8 +112,9 @@ func FuzzLibvirtsXML(f *testing.F) {
 	f.Add("<domainCapabilities><path>/usr/bin/q</path><domain>kvm</domain><arch>x86_64</arch></domainCapabilities>")
 	f.Add("<pool")
 	f.Fuzz(func(t *testing.T, text string) {
-		if dir, err := poolDir(text); err == nil && (dir == "" || !strings.Contains(text, "path")) {
-			t.Errorf("%q is a pool in %q", text, dir)
+		kind, dir, err := poolKind(text)
+		if err == nil && (kind == "" || dir != "" && !strings.Contains(text, "path")) {
+			t.Errorf("%q is a pool of type %q in %q", text, kind, dir)
 		}
 		if c, err := parseCapabilities(text); err == nil && c.DomainType == "" {
 			t.Errorf("%q gives %+v", text, c)
@@ -121,17 +122,20 @@ func FuzzLibvirtsXML(f *testing.F) {
 	})
 }
 
-func TestPoolDir(t *testing.T) {
+func TestPoolKind(t *testing.T) {
 	for text, want := range map[string]string{
-		"<pool type='dir'><target><path>/a b</path></target></pool>":                                  "/a b",
-		"<pool type='netfs'><source><dir path='/x'/></source><target><path>/n</path></target></pool>": "/n",
-		"<pool type='logical'><target><path>/dev/vg</path></target></pool>":                           `of type "logical"`,
+		"<pool type='dir'><target><path>/a b</path></target></pool>":                                  "dir /a b",
+		"<pool type='netfs'><source><dir path='/x'/></source><target><path>/n</path></target></pool>": "netfs /n",
+		"<pool type='logical'><target><path>/dev/vg</path></target></pool>":                           "logical ",
+		"<pool type='disk'><target><path>/dev</path></target></pool>":                                 "names its volumes itself",
+		"<pool type='rbd'></pool>": "gives machines no volumes by name",
+		"<pool type='new'></pool>": `of type "new"; volumes can be made in`,
 		"<pool type='dir'></pool>": "names no folder",
 		"<pool":                    "cannot read its XML",
 	} {
-		dir, err := poolDir(text)
-		if dir != want && (err == nil || !strings.Contains(err.Error(), want)) {
-			t.Errorf("%s is in %q with the error %v, want %q", text, dir, err, want)
+		kind, dir, err := poolKind(text)
+		if got := kind + " " + dir; got != want && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%s is %q with the error %v, want %q", text, got, err, want)
 		}
 	}
 }

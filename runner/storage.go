@@ -9,14 +9,17 @@ import (
 	"github.com/digitalocean/go-libvirt"
 )
 
-// storagePool is a storage pool that is a folder of this host.
+// storagePool is a storage pool of this host.
 type storagePool struct {
 	pool libvirt.StoragePool
-	dir  string
+	kind string // libvirt's type of it
+	dir  string // its folder; empty for one that is none
 }
 
-// findPool finds an active pool that is a folder. Files are made in that folder directly: sending them through libvirt
-// (virStorageVolUpload) is slower, and a full disk can go unnoticed there.
+func (p storagePool) folder() bool { return p.dir != "" }
+
+// findPool finds an active pool in which volumes can be made. Where that is a folder, files are made in it directly: sending
+// them through libvirt (virStorageVolUpload) is slower, and a full disk can go unnoticed there.
 func (r *Runner) findPool(ctx context.Context, name string) (storagePool, error) {
 	type found struct {
 		pool   libvirt.StoragePool
@@ -41,31 +44,38 @@ func (r *Runner) findPool(ctx context.Context, name string) (storagePool, error)
 	case f.active != 1:
 		return storagePool{}, classed{ErrPool, fmt.Errorf("the storage pool %q is not active; start it", name)}
 	}
-	dir, err := poolDir(f.xml)
+	kind, dir, err := poolKind(f.xml)
 	if err != nil {
 		return storagePool{}, classed{ErrPool, fmt.Errorf("the storage pool %q cannot be used: %w", name, err)}
 	}
-	return storagePool{f.pool, dir}, nil
+	return storagePool{f.pool, kind, dir}, nil
 }
 
-// poolDir reads the folder from a pool's XML (https://libvirt.org/formatstorage.html).
-func poolDir(text string) (string, error) {
+// poolKind reads the type, and the folder of one that is a folder, from a pool's XML
+// (https://libvirt.org/formatstorage.html). Which types a machine can have volumes of by their names says libvirt's
+// virStorageTranslateDiskSourcePool.
+func poolKind(text string) (kind, dir string, err error) {
 	var doc struct {
 		Type string `xml:"type,attr"`
 		Path string `xml:"target>path"`
 	}
 	if err := xml.Unmarshal([]byte(text), &doc); err != nil {
-		return "", fmt.Errorf("cannot read its XML: %w", err)
+		return "", "", fmt.Errorf("cannot read its XML: %w", err)
 	}
 	switch doc.Type {
 	case "dir", "fs", "netfs":
-	default:
-		return "", fmt.Errorf("it is of type %q; images can be made in those that are folders (dir, fs, netfs)", doc.Type)
+		if doc.Path == "" {
+			return "", "", errors.New("its XML names no folder")
+		}
+		return doc.Type, doc.Path, nil
+	case "logical", "zfs":
+		return doc.Type, "", nil
+	case "disk", "iscsi", "iscsi-direct", "scsi":
+		return "", "", fmt.Errorf("it is of type %q, which names its volumes itself: name one of them in the domainXML, and list it as POOL/VOLUME in policy.pools of the agent's file", doc.Type)
+	case "rbd", "gluster", "sheepdog", "mpath":
+		return "", "", fmt.Errorf("it is of type %q, of which libvirt gives machines no volumes by name: say where the disk is in the volume itself", doc.Type)
 	}
-	if doc.Path == "" {
-		return "", errors.New("its XML names no folder")
-	}
-	return doc.Path, nil
+	return "", "", fmt.Errorf("it is of type %q; volumes can be made in those that are folders (dir, fs, netfs), and in logical and zfs", doc.Type)
 }
 
 // knowsAll says whether libvirt knows files of a pool. It does not know one that was made behind its back until

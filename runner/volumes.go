@@ -5,74 +5,121 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"sync"
-	"time"
+	"slices"
 
 	"github.com/digitalocean/go-libvirt"
-	"golang.org/x/sync/semaphore"
 
 	"github.com/gitvirt/gitvirt/reconcile/plan"
 	"github.com/gitvirt/gitvirt/render"
 	"github.com/gitvirt/gitvirt/render/domxml"
+	"github.com/gitvirt/gitvirt/render/metadata"
 	"github.com/gitvirt/gitvirt/runner/image"
 )
+
+// making is one step that makes volumes.
+type making struct {
+	r     *Runner
+	step  plan.Step
+	use   image.Use
+	pools map[string]storagePool
+	files map[string][]string // by pool
+	made  map[string]bool     // by pool
+	dirs  map[string]bool     // those with new files
+}
 
 // makeVolumes makes the files that a domain needs and that are not there, grows those that are too small, and has
 // libvirt know them.
 func (r *Runner) makeVolumes(ctx context.Context, s plan.Step) error {
-	use := image.Use{Fresh: s.Fresh, InUse: func() (bool, error) { return r.active(ctx, s) }}
-	pools := map[string]storagePool{}
-	files := map[string][]string{}
-	made := map[string]bool{} // by pool
-	dirs := map[string]bool{} // those with new files
+	var names []string
 	for _, v := range s.Volumes {
-		path := v.Path
-		if v.Kind == render.VolumeFetched || v.Kind == render.VolumeEmpty && v.Fetch != nil && !s.Fresh && !s.Plug {
-			// The first is all that it is. The second is made when a run begins, and can begin then without the network.
-			if err := r.fetch(ctx, v, ""); err != nil {
-				return fmt.Errorf("volume %s: %w", v.Name, err)
-			}
-			continue
-		}
-		if v.Kind == render.VolumeIgnition {
-			if err := makeFolder(ctx, r, path); err != nil {
-				return fmt.Errorf("volume %s: %w", v.Name, err)
-			}
-		} else if v.Kind != render.VolumeFile {
-			p, err := r.poolOf(ctx, pools, v.Pool)
-			if err != nil {
-				return err
-			}
-			if path, err = image.Path(p.dir, v.File); err != nil {
-				return err
-			}
-			files[v.Pool] = append(files[v.Pool], v.File)
-		}
-		if err := r.fetch(ctx, v, path); err != nil {
-			return fmt.Errorf("volume %s: %w", v.Name, err)
-		}
-		isNew, err := inFolder(ctx, r, filepath.Dir(path), func(ctx context.Context) (bool, error) {
-			return r.images.Ensure(ctx, path, v, use)
-		})
-		if err != nil {
-			return fmt.Errorf("volume %s: %w", v.Name, err)
-		}
-		if isNew {
-			made[v.Pool], dirs[filepath.Dir(path)] = true, true
+		if v.Pool != "" {
+			names = append(names, v.Pool+"/"+v.File)
 		}
 	}
-	for dir := range dirs {
+	release, err := r.claims.make(names)
+	if err != nil {
+		return err
+	}
+	defer release()
+	m := making{
+		r: r, step: s, use: image.Use{Fresh: s.Fresh, InUse: func() (bool, error) { return r.active(ctx, s) }},
+		pools: map[string]storagePool{}, files: map[string][]string{}, made: map[string]bool{}, dirs: map[string]bool{},
+	}
+	for _, v := range s.Volumes {
+		if err := m.volume(ctx, v); err != nil {
+			return fmt.Errorf("volume %s: %w", v.Name, err)
+		}
+	}
+	for dir := range m.dirs {
 		_, err := inFolder(ctx, r, dir, func(context.Context) (struct{}, error) { return struct{}{}, image.Sync(dir) })
 		if err != nil {
 			return err
 		}
 	}
-	for name, pool := range pools {
-		if err := r.announce(ctx, pool, files[name], made[name]); err != nil {
+	for name, files := range m.files {
+		if err := r.announce(ctx, m.pools[name], files, m.made[name]); err != nil {
 			return fmt.Errorf("storage pool %q: %w", name, err)
 		}
 	}
 	return nil
+}
+
+func (m *making) volume(ctx context.Context, v render.Volume) error {
+	r, s := m.r, m.step
+	path := v.Path
+	if v.Kind == render.VolumeFetched || v.Kind == render.VolumeEmpty && v.Fetch != nil && !s.Fresh && !s.Plug {
+		// The first is all that it is. The second is made when a run begins, and can begin then without the network.
+		return r.fetch(ctx, v, "")
+	}
+	use := m.use
+	if v.Kind == render.VolumeIgnition {
+		if err := makeFolder(ctx, r, path); err != nil {
+			return err
+		}
+	} else if v.Kind != render.VolumeFile {
+		p, err := r.poolOf(ctx, m.pools, v.Pool)
+		if err != nil {
+			return err
+		}
+		use.New = !slices.ContainsFunc(s.Recorded, func(o metadata.Volume) bool { return o.Pool == v.Pool && o.File == v.File })
+		use.Owner = image.Mark{Instance: s.Domain, UUID: s.UUID, Config: s.Of, Volume: v.Name}
+		if !p.folder() {
+			return r.makeInPool(ctx, p, v, use)
+		}
+		if path, err = image.Path(p.dir, v.File); err != nil {
+			return err
+		}
+		m.files[v.Pool] = append(m.files[v.Pool], v.File)
+	}
+	if err := r.fetch(ctx, v, path); err != nil {
+		return err
+	}
+	isNew, err := r.ensure(ctx, path, v, use)
+	if err != nil {
+		return err
+	}
+	if isNew {
+		m.made[v.Pool], m.dirs[filepath.Dir(path)] = true, true
+	}
+	return nil
+}
+
+// ensure makes one file. A full copy takes as long as it takes.
+func (r *Runner) ensure(ctx context.Context, path string, v render.Volume, use image.Use) (bool, error) {
+	dir := filepath.Dir(path)
+	if v.Kind == render.VolumeCopy {
+		there, err := r.exists(ctx, path)
+		if err != nil {
+			return false, err
+		}
+		if !there {
+			return r.inTurn(ctx, dir, r.log.With("volume", v.Pool+"/"+v.File, "image", v.Backing), func(ctx context.Context, p image.Progress) (bool, error) {
+				use.Progress = p
+				return r.images.Ensure(ctx, path, v, use)
+			})
+		}
+	}
+	return inFolder(ctx, r, dir, func(ctx context.Context) (bool, error) { return r.images.Ensure(ctx, path, v, use) })
 }
 
 // announce has libvirt know the files. One that is not new may be unknown too: of a run that was killed before it came
@@ -109,16 +156,23 @@ func (r *Runner) deleteVolumes(ctx context.Context, s plan.Step) error {
 		if used[v.File] {
 			return fmt.Errorf("volume %s: %w", v.Name, ErrActive)
 		}
-		p, err := r.poolOf(ctx, pools, v.Pool)
-		if err != nil {
+		if _, err := r.poolOf(ctx, pools, v.Pool); err != nil {
 			return err
 		}
-		if _, err := image.Path(p.dir, v.File); err != nil {
+		if _, err := image.Path("/", v.File); err != nil {
 			return err
 		}
 		files[v.Pool] = append(files[v.Pool], v.File)
 	}
 	for name, pool := range pools {
+		if !pool.folder() {
+			for _, file := range files[name] {
+				if err := r.deleteInPool(ctx, pool, file); err != nil {
+					return fmt.Errorf("storage pool %q: %w", name, err)
+				}
+			}
+			continue
+		}
 		_, err := inFolder(ctx, r, pool.dir, func(context.Context) (struct{}, error) {
 			return struct{}{}, image.Remove(pool.dir, files[name])
 		})
@@ -178,6 +232,14 @@ func (r *Runner) poolOf(ctx context.Context, found map[string]storagePool, name 
 	if err != nil {
 		return p, err
 	}
+	if !p.folder() {
+		found[name] = p
+		return p, nil
+	}
+	_, err = inFolder(ctx, r, p.dir, func(context.Context) (struct{}, error) { return struct{}{}, r.checkMount(p) })
+	if err != nil {
+		return p, err
+	}
 	if r.folders.sweepNow(p.dir) {
 		_, err := inFolder(ctx, r, p.dir, func(context.Context) (struct{}, error) {
 			return struct{}{}, image.Sweep(p.dir)
@@ -188,78 +250,4 @@ func (r *Runner) poolOf(ctx context.Context, found map[string]storagePool, name 
 	}
 	found[name] = p
 	return p, nil
-}
-
-// perFolder is how many files are made in a folder at once. Each folder has its own count, so that one on storage that
-// hangs holds up only the machines that need it.
-const perFolder = 8
-
-// folders keeps what is known of the folders that files are made in.
-type folders struct {
-	mu    sync.Mutex
-	turns map[string]*semaphore.Weighted
-	swept map[string]bool
-}
-
-func newFolders() *folders {
-	return &folders{turns: map[string]*semaphore.Weighted{}, swept: map[string]bool{}}
-}
-
-func (f *folders) turn(dir string) *semaphore.Weighted {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.turns[dir] == nil {
-		f.turns[dir] = semaphore.NewWeighted(perFolder)
-	}
-	return f.turns[dir]
-}
-
-func (f *folders) sweepNow(dir string) bool {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	now := !f.swept[dir]
-	f.swept[dir] = true
-	return now
-}
-
-// inFolder does work on files. Storage that hangs blocks it in the kernel, where no context reaches, so it is given
-// up on at the deadline, and keeps its turn until it returns.
-func inFolder[T any](ctx context.Context, r *Runner, dir string, work func(context.Context) (T, error)) (T, error) {
-	var none T
-	limit := r.opts.Deadlines.Start
-	ctx, cancel := context.WithTimeoutCause(ctx, limit,
-		classed{ErrStuck, fmt.Errorf("the storage of %s gave no answer within %v", dir, limit)})
-	defer cancel()
-	turn := r.folders.turn(dir)
-	if err := turn.Acquire(ctx, 1); err != nil {
-		return none, context.Cause(ctx)
-	}
-	type result struct {
-		value T
-		err   error
-	}
-	done := make(chan result, 1)
-	started := r.work.start(func() {
-		value, err := work(ctx)
-		turn.Release(1)
-		done <- result{value, err}
-	})
-	if !started {
-		turn.Release(1)
-		return none, errClosed
-	}
-	select {
-	case res := <-done:
-		return res.value, res.err
-	case <-ctx.Done():
-	}
-	// What can be told to stop, stops now: qemu-img is killed. A moment is given for it to clean up.
-	grace := time.NewTimer(time.Second)
-	defer grace.Stop()
-	select {
-	case res := <-done:
-		return res.value, res.err
-	case <-grace.C:
-		return none, context.Cause(ctx)
-	}
 }

@@ -34,6 +34,7 @@ var layers = []layer{
 	{"reconcile/plan/...", []string{"render/..."}},
 	{"reconcile/policy/...", []string{"render/..."}},
 	{"reconcile/address/...", []string{"reconcile/plan", "render/..."}},
+	{"reconcile/inventory/...", []string{"reconcile/plan", "render/..."}},
 	{"reconcile/probe/...", []string{"reconcile/plan", "render/..."}},
 	{"reconcile/stats/...", []string{"reconcile/plan", "render/..."}},
 	{"reconcile/status/...", []string{"reconcile/plan", "render/..."}},

@@ -21,6 +21,7 @@ import (
 
 	"github.com/gitvirt/gitvirt/reconcile"
 	"github.com/gitvirt/gitvirt/reconcile/address"
+	"github.com/gitvirt/gitvirt/reconcile/inventory"
 	"github.com/gitvirt/gitvirt/reconcile/notice/sender"
 	"github.com/gitvirt/gitvirt/reconcile/plan"
 	"github.com/gitvirt/gitvirt/reconcile/probe"
@@ -78,9 +79,12 @@ type agent struct {
 	loop     *reconcile.Loop
 	registry *prometheus.Registry
 	server   *status.Server
+	volumes  *inventory.Inventory
 	receiver *receiver.Receiver // nil without webhooks
 	sender   *sender.Sender     // nil without notices
 	usage    *stats.Gatherer    // nil when nobody wants statistics
+
+	planned, working bool // there was a plan, and the last had something to do at once; for the loop's goroutine
 }
 
 // newAgent wires an agent. store is the folder of the repository's objects.
@@ -99,6 +103,7 @@ func newAgent(set settings, store string, log *slog.Logger) (*agent, error) {
 	}
 	run, err := runner.New(runner.Options{
 		URI: set.Libvirt, Logger: log, ConfigDir: set.LibvirtConfigDir, StateDir: set.LibvirtStateDir, Secrets: open, CacheDir: set.cacheDir(),
+		LedgerFile: filepath.Join(set.StateDir, "volumes.json"),
 	})
 	if err != nil {
 		return nil, errors.Join(err, src.Close())
@@ -109,7 +114,11 @@ func newAgent(set settings, store string, log *slog.Logger) (*agent, error) {
 		a.usage = stats.New(run, set.Statistics, log)
 		a.registry.MustRegister(stats.NewCollector(a.usage))
 	}
+	a.volumes = inventory.New(inventory.Options{
+		Host: run, View: a.view, File: filepath.Join(set.StateDir, "orphans.json"), Logger: log,
+	})
 	sources := status.Sources{
+		Volumes: func() []plan.Stored { return a.volumes.Latest().Volumes },
 		Runtime: a.runtime,
 		Alive:   a.alive,
 	}
@@ -189,6 +198,7 @@ func (a *agent) run(ctx context.Context, hangup <-chan os.Signal) error {
 	if a.usage != nil {
 		wg.Go(func() { a.usage.Run(ctx) })
 	}
+	wg.Go(func() { a.volumes.Run(ctx) })
 	wg.Go(func() {
 		for {
 			select {

@@ -9,7 +9,9 @@ import (
 	"time"
 
 	"github.com/gitvirt/gitvirt/reconcile/control"
+	"github.com/gitvirt/gitvirt/reconcile/inventory"
 	"github.com/gitvirt/gitvirt/reconcile/notice"
+	"github.com/gitvirt/gitvirt/reconcile/plan"
 	"github.com/gitvirt/gitvirt/reconcile/status"
 )
 
@@ -32,7 +34,7 @@ func (a *agent) listenLocally() (net.Listener, error) {
 // serveLocally answers who is on this host: what everybody may read, and requests for a pass.
 func (a *agent) serveLocally(ctx context.Context, l net.Listener) {
 	a.answer(ctx, l, &http.Server{
-		Handler: control.Handler(a.reconcile, a.server), ReadHeaderTimeout: 5 * time.Second, IdleTimeout: time.Minute,
+		Handler: a.volumes.Handler(control.Handler(a.reconcile, a.server)), ReadHeaderTimeout: 5 * time.Second, IdleTimeout: time.Minute,
 		BaseContext: func(net.Listener) context.Context { return ctx }, // who waits for a pass hears that the agent ends
 	})
 }
@@ -59,4 +61,24 @@ func standing(f status.Facts) control.Answer {
 		out.Message = fmt.Sprintf("revision %s is in force", brief(out.Revision))
 	}
 	return out
+}
+
+// view is what an inventory of the host's volumes goes by: the last pass, if it came as far as a plan.
+func (a *agent) view() inventory.View {
+	f := a.server.Latest().Facts
+	return inventory.View{
+		Revision: f.Plan.Revision, Broken: len(f.Documents.Problems) > f.Documents.Unread, Assessments: f.Assessments,
+	}
+}
+
+// listVolumes has the volumes listed after the first plan, and whenever what was to be done is done.
+func (a *agent) listVolumes(p plan.Plan) {
+	if p.Revision == "" {
+		return
+	}
+	working := hasSteps(p)
+	if !working && (a.working || !a.planned) {
+		a.volumes.Look()
+	}
+	a.planned, a.working = true, working
 }

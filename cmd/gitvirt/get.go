@@ -22,14 +22,16 @@ import (
 
 func getCommand() *cobra.Command {
 	var url, output string
+	var orphans bool
 	c := &cobra.Command{
-		Use:   "get instances|configs|hosts [NAME]",
+		Use:   "get instances|configs|hosts|volumes [NAME]",
 		Short: "List what an agent knows: running and non-running alike",
 		Example: `  gitvirt get instances
   gitvirt get instances web -o yaml
-  gitvirt get configs --agent http://127.0.0.1:9177`,
+  gitvirt get configs --agent http://127.0.0.1:9177
+  gitvirt get volumes --orphans`,
 		Args:      cobra.RangeArgs(1, 2),
-		ValidArgs: []string{"instances", "configs", "hosts"},
+		ValidArgs: []string{"instances", "configs", "hosts", "volumes"},
 		RunE: func(c *cobra.Command, args []string) error {
 			if !slices.Contains([]string{"", "wide", "yaml", "json"}, output) {
 				return fmt.Errorf("-o %s: say wide, yaml or json", output)
@@ -38,8 +40,20 @@ func getCommand() *cobra.Command {
 			if len(args) == 2 {
 				name = args[1]
 			}
+			if orphans && args[0] != "volumes" {
+				return errors.New("--orphans is for get volumes")
+			}
 			w := c.OutOrStdout()
 			switch args[0] {
+			case "volumes":
+				if name != "" {
+					return errors.New("get volumes lists all of them: leave the name out")
+				}
+				what := "volumes"
+				if orphans {
+					what += "?orphans=true"
+				}
+				return get(c.Context(), w, url, what, "", output, volumeTable)
 			case "instances":
 				return get(c.Context(), w, url, "instances", name, output, instanceTable)
 			case "configs":
@@ -47,10 +61,11 @@ func getCommand() *cobra.Command {
 			case "hosts":
 				return get(c.Context(), w, url, "configs", "", output, hostTable(name))
 			}
-			return fmt.Errorf("get %s: say instances, configs or hosts", args[0])
+			return fmt.Errorf("get %s: say instances, configs, hosts or volumes", args[0])
 		},
 	}
 	c.Flags().StringVar(&url, "agent", "http://"+defaults().Listen, "the address that the agent listens on")
+	c.Flags().BoolVar(&orphans, "orphans", false, "only volumes that nobody uses or wants any more")
 	c.Flags().StringVarP(&output, "output", "o", "", "wide, yaml or json")
 	return c
 }

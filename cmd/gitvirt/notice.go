@@ -35,6 +35,7 @@ func (a *agent) newSender() (*sender.Sender, error) {
 // publish shows what a pass found, and has others told.
 func (a *agent) publish(f status.Facts) {
 	a.server.Publish(f)
+	a.listVolumes(f.Plan)
 	if a.sender == nil {
 		return
 	}

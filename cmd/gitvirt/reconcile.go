@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -28,14 +27,9 @@ It ends with 0 when all is in sync, 1 when it is not (yet), 2 when the agent, th
   git push && gitvirt reconcile --wait 5m`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			s, err := read(file)
+			path, err := agentSocket(file, socket, stateDir)
 			if err != nil {
 				return err
-			}
-			s.StateDir, s.Socket = cmp.Or(stateDir, s.StateDir), cmp.Or(socket, s.Socket)
-			path := s.socketPath()
-			if path == "" {
-				return errors.New("the agent's file says that there is no socket: say --socket")
 			}
 			a, err := askForPass(c.Context(), path, wait)
 			if err != nil {

@@ -53,6 +53,8 @@ func emptyAgent(w http.ResponseWriter, r *http.Request) {
 	switch r.URL.Path {
 	case "/api/v1alpha1/instances":
 		_, _ = w.Write([]byte(`{"kind": "VirtualMachineInstanceList", "items": []}` + "\n"))
+	case "/api/v1alpha1/volumes":
+		_, _ = w.Write([]byte(`{"kind": "VolumeList", "items": []}` + "\n"))
 	case "/api/v1alpha1/configs":
 		_, _ = w.Write([]byte("<html>"))
 	default:

@@ -86,8 +86,10 @@ type Step struct {
 	Op       Op
 	Domain   string // the domain's name
 	UUID     string
+	Of       string             // OpVolumes: the config, whose machine it is
+	Recorded []metadata.Volume  // OpVolumes: what the domain's record has; what is there under another's name is of an earlier machine
 	XML      string             // OpDefine; of one device: OpAttach, OpDetach, OpUpdate
-	Volumes  []render.Volume    // OpVolumes, OpDeleteVolumes
+	Volumes  []render.Volume    // OpVolumes, OpDeleteVolumes; OpResize: the disk's
 	Fresh    bool               // OpVolumes: VolumeEmpty ones are made anew, because a run begins; else only what they Fetch is brought
 	Metadata *metadata.Metadata // OpMetadata
 	Config   bool               // OpMetadata

@@ -230,7 +230,7 @@ func (c *comparison) sizes(m metadata.Metadata) {
 		grown.Volumes = slices.Clone(m.Volumes)
 		grown.Volumes[find(grown.Volumes, v.Pool, v.File)].Size = v.Size // it has grown, so it is there
 		b.Effect, b.Steps = EffectLive, []Step{
-			c.step(Step{Op: OpResize, Device: disk.Child("target").Attr("dev"), Amount: uint64(v.Size)}),
+			c.step(Step{Op: OpResize, Device: disk.Child("target").Attr("dev"), Amount: uint64(v.Size), Volumes: []render.Volume{v}}),
 			c.step(Step{Op: OpMetadata, Metadata: &grown, Live: true}),
 		}
 		c.add(b)

@@ -151,6 +151,12 @@ func (a *Assessment) step(s Step) Step {
 	case a.Instance != nil:
 		s.UUID = a.Instance.UUID
 	}
+	if s.Op == OpVolumes {
+		s.Of = a.Instance.Config
+		if a.Domain != nil && a.Domain.Meta() != nil {
+			s.Recorded = a.Domain.Meta().Volumes
+		}
+	}
 	return s
 }
 

@@ -42,7 +42,7 @@ func sizeOf(i *render.Instance) Size {
 	for _, list := range [][]render.Volume{i.Volumes, i.TemporaryVolumes} {
 		for _, v := range list {
 			switch v.Kind {
-			case render.VolumeBlank, render.VolumeOverlay, render.VolumeEmpty:
+			case render.VolumeBlank, render.VolumeOverlay, render.VolumeCopy, render.VolumeEmpty:
 			case render.VolumeFile:
 				if !v.Create {
 					continue
@@ -54,7 +54,7 @@ func sizeOf(i *render.Instance) Size {
 				v.Size = unreadable
 			}
 			s.Disk = sum(s.Disk, v.Size)
-			if v.Size == 0 && v.Kind == render.VolumeOverlay {
+			if v.Size == 0 && (v.Kind == render.VolumeOverlay || v.Kind == render.VolumeCopy) {
 				s.Open = v.Name
 			}
 		}

@@ -14,6 +14,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/gitvirt/gitvirt/reconcile/plan"
 )
 
 // runtimeTimeout bounds the one answer that needs the repository.
@@ -29,6 +31,8 @@ type Sources struct {
 	Runtime func(ctx context.Context, config, revision string) (Instance, error)
 	// Alive says whether the loop still makes passes.
 	Alive func() bool
+	// Volumes are those that were listed last, and it answers at once; nil where nobody lists them.
+	Volumes func() []plan.Stored
 	// Webhook answers what git hosts post; nil when there is none.
 	Webhook http.Handler
 }
@@ -51,6 +55,8 @@ func NewServer(registry *prometheus.Registry, sources Sources) *Server {
 	s := &Server{mux: http.NewServeMux(), sources: sources, people: newPage(), completing: make(chan struct{}, 1)}
 	s.latest.Store(&Snapshot{})
 	registry.MustRegister(newCollector(&s.latest))
+	volumes := volumesSource(sources.Volumes)
+	volumes.register(registry)
 	// One series that cannot be shown takes no other with it.
 	metrics := promhttp.HandlerFor(registry, promhttp.HandlerOpts{ErrorHandling: promhttp.ContinueOnError})
 	get := func(pattern string, h http.HandlerFunc) {
@@ -70,6 +76,7 @@ func NewServer(registry *prometheus.Registry, sources Sources) *Server {
 	get(api+"/plan", func(w http.ResponseWriter, _ *http.Request) {
 		reply(w, http.StatusOK, Listed(s.latest.Load().Facts.Plan))
 	})
+	get(api+"/volumes", volumes.serve)
 	get(api+"/events", func(w http.ResponseWriter, _ *http.Request) {
 		list(w, "EventList", slices.Values(s.latest.Load().Events))
 	})

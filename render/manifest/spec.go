@@ -160,12 +160,15 @@ type StorageVolume struct {
 
 // Image is where a new volume's content comes from; exactly one of Path and Container is set.
 type Image struct {
-	// Path is a file of the host. The new volume is a qcow2 overlay on it, so it must stay as it is.
+	// Path is a file of the host. The new volume is a qcow2 overlay on it, so it must stay as it is, unless Copy says
+	// otherwise or the volume is raw.
 	Path string `json:"path,omitempty"`
 	// Container is an OCI image that holds the disk below /disk/. The new volume is a qcow2 overlay on a copy of it.
 	Container string `json:"container,omitempty"`
 	// Format is qcow2 or raw; qcow2 when it is left out. A container's is found out.
 	Format string `json:"format,omitempty"`
+	// Copy makes the new volume a full copy, which does not need the image any more. A raw volume is one in any case.
+	Copy bool `json:"copy,omitempty"`
 }
 
 // ContainerDisk is a disk in an OCI image, below /disk/. What the guest writes to it is gone after the run.

@@ -109,6 +109,9 @@ func (c *specChecker) volumeSource(at string, v VolumeSource) {
 			c.size(at+".capacity", &v.EmptyDisk.Capacity)
 		}
 		c.image(at+".image", v.EmptyDisk.Image)
+		if v.EmptyDisk.Image != nil && v.EmptyDisk.Image.Copy {
+			c.add(at+".image.copy", "cannot be said of an emptyDisk: it begins anew at every run, as an overlay on the image; take it out")
+		}
 	})
 	said("hostDisk", v.HostDisk != nil, func(at string) { c.hostDisk(at, v.HostDisk) })
 	said("block", v.Block != nil, func(at string) {
@@ -157,9 +160,6 @@ func (c *specChecker) storageVolume(at string, v *StorageVolume) {
 		if v.Format == "raw" {
 			c.add(at+".encryption", "needs a qcow2 volume; take out the format")
 		}
-	}
-	if v.Image != nil && v.Format == "raw" {
-		c.add(at+".format", "a volume with an image is a qcow2 overlay on it; take out the format")
 	}
 }
 

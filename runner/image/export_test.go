@@ -21,7 +21,7 @@ func MakeUntil(ctx context.Context, m Maker, path string, v render.Volume, step 
 		_, err := tmp.File.WriteString("half")
 		return err
 	}
-	if err := m.fill(ctx, tmp.File, v); err != nil || step == 3 {
+	if err := m.fill(ctx, tmp.File, v, nil); err != nil || step == 3 {
 		return err
 	}
 	if err := tmp.File.Sync(); err != nil || step == 4 {

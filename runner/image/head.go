@@ -24,6 +24,8 @@ const (
 	headSize = 80
 	// externalData is the incompatible feature that the guest's data is in another file.
 	externalData = 1 << 2
+	// harmless are the incompatible features that a copy may have: another compression than zlib, and extended L2 entries.
+	harmless = 1<<3 | 1<<4
 )
 
 // head is what the first bytes of an image say.
@@ -32,6 +34,7 @@ type head struct {
 	qcow2   bool
 	virtual int64 // qcow2: the size that the guest sees, in bytes
 	outside bool  // qcow2: it names a backing file or a data file
+	plain   bool  // qcow2: version 3, with nothing in it that a copy should not have
 }
 
 // readHead reads an image's first bytes. The header is read here and not by qemu-img, which would take a process and
@@ -85,7 +88,10 @@ func parseHead(b []byte, length int64) head {
 		h.virtual = int64(binary.BigEndian.Uint64(b[24:]))
 		h.outside = binary.BigEndian.Uint64(b[8:]) != 0 // where the name of the backing file is
 		if version := binary.BigEndian.Uint32(b[4:]); version >= 3 && len(b) >= headSize {
-			h.outside = h.outside || binary.BigEndian.Uint64(b[72:])&externalData != 0
+			incompatible := binary.BigEndian.Uint64(b[72:])
+			h.outside = h.outside || incompatible&externalData != 0
+			encrypted, snapshots := binary.BigEndian.Uint32(b[32:]) != 0, binary.BigEndian.Uint32(b[60:]) != 0
+			h.plain = !h.outside && !encrypted && !snapshots && incompatible&^harmless == 0
 		}
 	}
 	return h

@@ -44,6 +44,12 @@ type Use struct {
 	// InUse says whether the domain runs: then nothing that is there is touched. It is asked when there is something
 	// to touch.
 	InUse func() (bool, error)
+	// New says that the machine's record does not have the volume: what is there under its name is of an earlier machine.
+	New bool
+	// Owner is what a new file is marked with; the zero value for no mark.
+	Owner Mark
+	// Progress is told how a full copy goes on; nil where nobody wants to know.
+	Progress Progress
 }
 
 // Ensure makes a volume at path if it is not there, makes a VolumeEmpty anew when a run begins, and grows what is
@@ -56,7 +62,7 @@ func (m Maker) Ensure(ctx context.Context, path string, v render.Volume, use Use
 	info, err := os.Stat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return m.makeMissing(ctx, path, v)
+		return m.makeMissing(ctx, path, v, use)
 	case err != nil:
 		return false, err
 	case v.Kind == render.VolumeFile && info.Mode()&fs.ModeDevice != 0:
@@ -67,8 +73,16 @@ func (m Maker) Ensure(ctx context.Context, path string, v render.Volume, use Use
 		if inUse, err := use.InUse(); inUse || err != nil {
 			return false, cmp.Or(err, ErrInUse)
 		}
-		return true, m.make(ctx, path, v, true)
-	case v.Kind == render.VolumeBlank, v.Kind == render.VolumeOverlay:
+		return true, m.make(ctx, path, v, use, true)
+	case v.Kind == render.VolumeBlank, v.Kind == render.VolumeOverlay, v.Kind == render.VolumeCopy:
+		if use.New {
+			if err := checkEarlier(path, v, use.Owner); err != nil {
+				return false, err
+			}
+		}
+		if err := use.Owner.late(path); err != nil {
+			return false, err
+		}
 		if v.Encryption != nil && v.Encryption.Check {
 			if err := m.opens(ctx, path, v); err != nil {
 				return false, err
@@ -79,14 +93,17 @@ func (m Maker) Ensure(ctx context.Context, path string, v render.Volume, use Use
 	return false, nil
 }
 
-func (m Maker) makeMissing(ctx context.Context, path string, v render.Volume) (bool, error) {
+func (m Maker) makeMissing(ctx context.Context, path string, v render.Volume, use Use) (bool, error) {
 	if _, err := os.Lstat(path); err == nil {
 		return false, unusable("%s is a symbolic link to a file that is not there", path)
 	}
 	if v.Kind == render.VolumeFile && !v.Create {
 		return false, unusable("there is no file %s; make it, or give the hostDisk the type DiskOrCreate", path)
 	}
-	err := m.make(ctx, path, v, false)
+	if err := checkSibling(path, v); err != nil {
+		return false, err
+	}
+	err := m.make(ctx, path, v, use, false)
 	if errors.Is(err, fs.ErrExist) {
 		return false, nil // somebody else was faster: what is there, stays
 	}
@@ -94,14 +111,19 @@ func (m Maker) makeMissing(ctx context.Context, path string, v render.Volume) (b
 }
 
 // make writes a volume under a temporary name and gives it its own when the content is on the disk.
-func (m Maker) make(ctx context.Context, path string, v render.Volume, replace bool) error {
+func (m Maker) make(ctx context.Context, path string, v render.Volume, use Use, replace bool) error {
 	tmp, err := CreateTemp(filepath.Dir(path))
 	if err != nil {
 		return err
 	}
 	defer tmp.Discard()
-	if err := m.fill(ctx, tmp.File, v); err != nil {
+	if err := m.fill(ctx, tmp.File, v, use.Progress); err != nil {
 		return fmt.Errorf("cannot make %s: %w", path, err)
+	}
+	if v.Kind != render.VolumeFile { // which is the host's own
+		if err := use.Owner.put(tmp.File); err != nil {
+			return fmt.Errorf("cannot make %s: %w", path, err)
+		}
 	}
 	if err := tmp.File.Sync(); err != nil {
 		return fmt.Errorf("cannot make %s: %w", path, err)
@@ -113,7 +135,10 @@ func (m Maker) make(ctx context.Context, path string, v render.Volume, replace b
 }
 
 // fill writes a volume's content into an empty file, which has a name already because qemu-img wants one.
-func (m Maker) fill(ctx context.Context, f *os.File, v render.Volume) error {
+func (m Maker) fill(ctx context.Context, f *os.File, v render.Volume, progress Progress) error {
+	if progress == nil {
+		progress = func(int64, int64) {}
+	}
 	switch {
 	case v.Kind == render.VolumeIgnition:
 		_, err := f.Write(v.Seed["config"])
@@ -127,6 +152,8 @@ func (m Maker) fill(ctx context.Context, f *os.File, v render.Volume) error {
 		return err
 	case v.Kind == render.VolumeOverlay, v.Kind == render.VolumeEmpty && v.Backing != "":
 		return m.createOverlay(ctx, f.Name(), v)
+	case v.Kind == render.VolumeCopy:
+		return m.copyImage(ctx, f, v, progress)
 	case v.Size <= 0:
 		return unusable("volume %s has no size", v.Name)
 	case v.Format == formatRaw:

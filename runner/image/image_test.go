@@ -37,6 +37,9 @@ func TestMain(m *testing.M) {
 	if dir := os.Getenv(helperVariable); dir != "" {
 		os.Exit(fillDisk(dir))
 	}
+	if what := os.Getenv(fillVariable); what != "" {
+		os.Exit(fill(what))
+	}
 	os.Exit(m.Run())
 }
 
@@ -383,10 +386,25 @@ func TestCancelled(t *testing.T) {
 // TestKilledBetweenSteps stops after each step of making a file, as a killed process does. Either there is no file of
 // that name or it is whole, the next run makes it so, and the leftovers go.
 func TestKilledBetweenSteps(t *testing.T) {
+	killedBetweenSteps(t, render.Volume{Kind: render.VolumeBlank, Format: "qcow2", Size: 4 * mib})
+}
+
+func TestCopyKilledBetweenSteps(t *testing.T) {
+	qcow2, raw := bases(t)
+	for _, v := range []render.Volume{
+		{Kind: render.VolumeCopy, Format: "qcow2", Size: 4 * mib, Backing: qcow2, BackingFormat: "qcow2"},
+		{Kind: render.VolumeCopy, Format: "raw", Size: 4 * mib, Backing: raw, BackingFormat: "raw"},
+		{Kind: render.VolumeCopy, Format: "qcow2", Size: 4 * mib, Backing: raw, BackingFormat: "raw"},
+	} {
+		killedBetweenSteps(t, v)
+	}
+}
+
+func killedBetweenSteps(t *testing.T, v render.Volume) {
+	t.Helper()
 	for step := 1; step <= image.Steps; step++ {
 		dir := t.TempDir()
 		path := filepath.Join(dir, "disk.qcow2")
-		v := render.Volume{Kind: render.VolumeBlank, Format: "qcow2", Size: 4 * mib}
 		if err := image.MakeUntil(t.Context(), image.Maker{}, path, v, step); err != nil {
 			t.Fatal(err)
 		}

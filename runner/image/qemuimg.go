@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -31,13 +32,7 @@ func (m Maker) createOverlay(ctx context.Context, path string, v render.Volume) 
 	if v.Format != formatQcow2 {
 		return unusable("volume %s is an overlay of format %q; an overlay is qcow2", v.Name, v.Format)
 	}
-	if v.BackingFormat == "" && v.Fetch != nil {
-		var err error
-		if v.BackingFormat, err = Format(v.Backing); err != nil {
-			return fmt.Errorf("the image %s of volume %s: %w", v.Backing, v.Name, err)
-		}
-	}
-	size, err := checkBacking(v)
+	v, size, err := backed(v)
 	if err != nil {
 		return err
 	}
@@ -47,7 +42,19 @@ func (m Maker) createOverlay(ctx context.Context, path string, v render.Volume) 
 	})
 }
 
-// checkBacking says how large an overlay is to be: as large as its backing file, or more.
+// backed is a volume with its image's format, and how large it is to be.
+func backed(v render.Volume) (render.Volume, int64, error) {
+	if v.BackingFormat == "" && v.Fetch != nil {
+		var err error
+		if v.BackingFormat, err = Format(v.Backing); err != nil {
+			return v, 0, fmt.Errorf("the image %s of volume %s: %w", v.Backing, v.Name, err)
+		}
+	}
+	size, err := checkBacking(v)
+	return v, size, err
+}
+
+// checkBacking says how large an overlay, or a copy, is to be: as large as its image, or more.
 func checkBacking(v render.Volume) (int64, error) {
 	if err := CheckPath(v.Backing); err != nil {
 		return 0, fmt.Errorf("the image of volume %s: %w", v.Name, err)
@@ -105,6 +112,11 @@ func (m Maker) resize(ctx context.Context, path string, v render.Volume) error {
 
 // run runs qemu-img without a shell: each argument is one, whatever is in it. Paths have passed CheckPath.
 func (m Maker) run(ctx context.Context, k key, args ...string) error {
+	return m.runTold(ctx, k, nil, args...)
+}
+
+// runTold is run, and hands what qemu-img says of its progress to somebody.
+func (m Maker) runTold(ctx context.Context, k key, told io.Writer, args ...string) error {
 	cmd := exec.CommandContext(ctx, cmp.Or(m.QemuImg, "qemu-img"), args...)
 	cmd.Dir = "/"
 	if k.pipe != nil {
@@ -112,6 +124,9 @@ func (m Maker) run(ctx context.Context, k key, args ...string) error {
 	}
 	var said bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &said, &said
+	if told != nil {
+		cmd.Stdout = told
+	}
 	err := cmd.Run()
 	switch {
 	case err == nil:
