@@ -13,9 +13,9 @@ import (
 )
 
 // fetch brings what a volume needs of an image in a registry, if it is not on the host. At is the volume's own file; empty
-// when it is not to be made. It may take long, and holds up nothing but its domain: no connection and no folder's turn
+// when it is not to be made. User is the domain that waits for it. It may take long, and holds up nothing but its domain: no connection and no folder's turn
 // is held meanwhile, and how many images are fetched at once is the fetcher's to bound.
-func (r *Runner) fetch(ctx context.Context, v render.Volume, at string) error {
+func (r *Runner) fetch(ctx context.Context, user string, v render.Volume, at string) error {
 	if v.Fetch == nil {
 		return nil
 	}
@@ -32,7 +32,7 @@ func (r *Runner) fetch(ctx context.Context, v render.Volume, at string) error {
 			return err
 		}
 	}
-	_, err = r.fetcher.Fetch(ctx, v.Fetch.Image, v.Fetch.Path, to)
+	_, err = r.fetcher.Fetch(ctx, oci.Source{Image: v.Fetch.Image, Path: v.Fetch.Path}, to, user)
 	return err
 }
 
@@ -44,7 +44,7 @@ func (r *Runner) checkPinned(ctx context.Context, v render.Volume, at string) er
 		return err
 	}
 	pinned, err := inFolder(ctx, r, filepath.Dir(v.Backing), func(context.Context) (bool, error) {
-		return oci.Pinned(v.Fetch.Image, v.Fetch.Path, v.Backing)
+		return oci.Source{Image: v.Fetch.Image, Path: v.Fetch.Path}.Pinned(v.Backing)
 	})
 	if err != nil || pinned {
 		return err

@@ -7,8 +7,8 @@ import (
 
 	"golang.org/x/sync/semaphore"
 
+	"github.com/gitvirt/gitvirt/runner/download"
 	"github.com/gitvirt/gitvirt/runner/image"
-	"github.com/gitvirt/gitvirt/runner/oci"
 )
 
 // Runner observes and changes the domains of one libvirt. It connects when it has to, and again after libvirt's daemon
@@ -34,7 +34,7 @@ type Runner struct {
 	refreshes *refreshes
 	folders   *folders
 	images    image.Maker
-	fetcher   *oci.Fetcher
+	fetcher   *download.Fetcher
 	observing chan struct{} // holds a token while an observation runs
 	wake      chan struct{}
 	known     *capabilities
@@ -54,7 +54,7 @@ func New(opts Options) (*Runner, error) {
 		gate: newGate(), calls: newUnanswered(), pings: semaphore.NewWeighted(maxPings), suspects: newSuspects(), suspicion: newQuarantine(),
 		cache: newCache(), folders: newFolders(),
 		images:    image.Maker{QemuImg: opts.QemuImg, Secrets: opts.Secrets},
-		fetcher:   oci.New(oci.Options{Logger: opts.Logger}),
+		fetcher:   download.New(download.Options{Logger: opts.Logger}),
 		observing: make(chan struct{}, 1),
 		wake:      make(chan struct{}, 1),
 		known:     newCapabilities(),

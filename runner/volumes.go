@@ -29,7 +29,7 @@ func (r *Runner) makeVolumes(ctx context.Context, s plan.Step) error {
 		path := v.Path
 		if v.Kind == render.VolumeFetched || v.Kind == render.VolumeEmpty && v.Fetch != nil && !s.Fresh && !s.Plug {
 			// The first is all that it is. The second is made when a run begins, and can begin then without the network.
-			if err := r.fetch(ctx, v, ""); err != nil {
+			if err := r.fetch(ctx, s.Domain, v, ""); err != nil {
 				return fmt.Errorf("volume %s: %w", v.Name, err)
 			}
 			continue
@@ -44,7 +44,7 @@ func (r *Runner) makeVolumes(ctx context.Context, s plan.Step) error {
 			}
 			files[v.Pool] = append(files[v.Pool], v.File)
 		}
-		if err := r.fetch(ctx, v, path); err != nil {
+		if err := r.fetch(ctx, s.Domain, v, path); err != nil {
 			return fmt.Errorf("volume %s: %w", v.Name, err)
 		}
 		isNew, err := inFolder(ctx, r, filepath.Dir(path), func(ctx context.Context) (bool, error) {

@@ -1,4 +1,4 @@
-package oci
+package download
 
 import (
 	"bytes"
@@ -9,8 +9,6 @@ import (
 	"os"
 
 	"golang.org/x/sys/unix"
-
-	"github.com/gitvirt/gitvirt/runner/image"
 )
 
 const (
@@ -20,59 +18,60 @@ const (
 	checkEvery = 64 << 20
 )
 
-// writer writes temporary files into a folder, with holes where there are zeroes.
+// writer writes a file, with holes where there are zeroes.
 type writer struct {
 	ctx            context.Context
 	p              *progress
-	dir            string
+	file           *os.File
 	limit, reserve int64
 }
 
-// write writes a file of a size.
-func (w *writer) write(content io.Reader, size int64) (_ *image.Temp, err error) {
-	if size > w.limit {
-		return nil, unusable("the file has %d bytes, and %d may be fetched", size, w.limit)
-	}
-	tmp, err := image.CreateTemp(w.dir)
-	if err != nil {
-		return nil, err
-	}
-	defer func() {
-		if err != nil {
-			tmp.Discard()
-		}
-	}()
+// write writes what comes from a place on: size bytes of it, or all when size is negative.
+func (w *writer) write(content io.Reader, at, size int64) (int64, error) {
 	buf, zeroes := make([]byte, chunk), make([]byte, block)
 	since := int64(checkEvery)
-	for at := int64(0); at < size; {
+	end := at + size
+	for size < 0 || at < end {
 		if err := w.ctx.Err(); err != nil {
-			return nil, err
+			return at, err
 		}
 		if since >= checkEvery {
 			if err := w.checkSpace(); err != nil {
-				return nil, err
+				return at, err
 			}
 			since = 0
 		}
-		n, err := io.ReadFull(content, buf[:min(chunk, size-at)])
-		if err != nil {
-			if errors.Is(err, io.EOF) {
-				err = io.ErrUnexpectedEOF
+		room := int64(chunk)
+		if size >= 0 {
+			room = min(chunk, end-at)
+		}
+		n, err := io.ReadFull(content, buf[:room])
+		last := errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
+		if n > 0 {
+			if at+int64(n) > w.limit {
+				return at, unusable("the file has more than %d bytes, which is all that may be fetched", w.limit)
 			}
-			return nil, fmt.Errorf("cannot read a layer: %w", err)
+			wrote, err := writeSparse(w.file, buf[:n], zeroes, at)
+			if err != nil {
+				return at, fmt.Errorf("cannot write the file: %w", err)
+			}
+			since += wrote
+			at += int64(n)
+			w.p.written.Add(int64(n))
 		}
-		wrote, err := writeSparse(tmp.File, buf[:n], zeroes, at)
-		if err != nil {
-			return nil, fmt.Errorf("cannot write the file: %w", err)
+		switch {
+		case last && size >= 0 && at < end:
+			return at, fmt.Errorf("it was cut off, %d bytes before its end: %w", end-at, io.ErrUnexpectedEOF)
+		case err != nil && !last:
+			return at, fmt.Errorf("it was cut off: %w", err)
+		case last:
+			end, size = at, 0
 		}
-		since += wrote
-		at += int64(n)
-		w.p.written.Add(int64(n))
 	}
-	if err := tmp.File.Truncate(size); err != nil {
-		return nil, fmt.Errorf("cannot write the file: %w", err)
+	if err := w.file.Truncate(at); err != nil {
+		return at, fmt.Errorf("cannot write the file: %w", err)
 	}
-	return tmp, nil
+	return at, nil
 }
 
 // writeSparse writes what is not zero, in runs of blocks, and says how much that was.
@@ -96,13 +95,13 @@ func writeSparse(f *os.File, b, zeroes []byte, at int64) (wrote int64, err error
 // checkSpace looks at the free space: a full disk would stop the machines that run on it.
 func (w *writer) checkSpace() error {
 	var st unix.Statfs_t
-	if err := unix.Statfs(w.dir, &st); err != nil {
-		return fmt.Errorf("cannot ask for the free space of %s: %w", w.dir, err)
+	if err := unix.Fstatfs(int(w.file.Fd()), &st); err != nil {
+		return fmt.Errorf("cannot ask for the free space of %s: %w", w.file.Name(), err)
 	}
 	free := int64(st.Bavail) * st.Bsize
 	if free < w.reserve+checkEvery {
 		return fmt.Errorf("the disk of %s is full: it has %d MiB left, and %d are kept free; make room",
-			w.dir, free>>20, (w.reserve+checkEvery)>>20)
+			w.file.Name(), free>>20, (w.reserve+checkEvery)>>20)
 	}
 	return nil
 }

@@ -1,4 +1,4 @@
-package oci
+package download
 
 import (
 	"encoding/json"
@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"github.com/gitvirt/gitvirt/runner/image"
 )
@@ -15,26 +14,37 @@ import (
 // pinSuffix ends the name of the record beside a fetched file.
 const pinSuffix = ".digest"
 
+// Origin is where a file comes from, as a document says it: in an OCI image, or at a URL.
+type Origin struct {
+	Image string `json:"image,omitempty"`
+	Path  string `json:"path,omitempty"` // in the image
+	URL   string `json:"url,omitempty"`
+	// Sum is the checksum of what is at the URL, and Checksums the URL of a file that has it.
+	Sum       string `json:"sum,omitempty"`
+	Checksums string `json:"checksums,omitempty"`
+	Format    string `json:"format,omitempty"`
+}
+
+// String is the image or the URL.
+func (o Origin) String() string {
+	if o.URL != "" {
+		return o.URL
+	}
+	return o.Image
+}
+
 // pin is the record of what a file was fetched from. It is written before the file has its name, and stays when the file
 // is removed: overlays on it need the very same bytes.
 type pin struct {
-	Image  string `json:"image"`
-	Path   string `json:"path,omitempty"`
+	Origin
 	Digest string `json:"digest"`
 }
 
-// Pinned says whether fetching to a place again would bring the same bytes as before: the image's name has its digest, or
-// the digest was recorded.
-func Pinned(img, path, to string) (bool, error) {
-	if strings.Contains(img, "@") {
-		return true, nil
-	}
-	digest, err := readPin(source{img, path}, to)
-	return digest != "", err
-}
+// Pinned is what a file was when it was first fetched to a place; empty when there is no record of that.
+func Pinned(from Origin, to string) (string, error) { return readPin(from, to) }
 
 // readPin is the recorded digest; empty when there is none.
-func readPin(from source, to string) (string, error) {
+func readPin(from Origin, to string) (string, error) {
 	raw, err := os.ReadFile(to + pinSuffix)
 	if errors.Is(err, fs.ErrNotExist) {
 		return "", nil
@@ -46,15 +56,15 @@ func readPin(from source, to string) (string, error) {
 	if err := json.Unmarshal(raw, &p); err != nil {
 		return "", unusable("cannot read %s: %w; remove it, if no disk is an overlay of %s", to+pinSuffix, err, to)
 	}
-	if (source{p.Image, p.Path}) != from {
-		return "", unusable("%s says that the file is of another image, %s", to+pinSuffix, p.Image)
+	if p.Origin != from {
+		return "", unusable("%s says that the file is of another image, %s", to+pinSuffix, p.Origin)
 	}
 	return p.Digest, nil
 }
 
 // writePin records a digest. It fails with fs.ErrExist when there is a record.
-func writePin(from source, digest, to string) error {
-	raw, err := json.Marshal(pin{from.image, from.path, digest})
+func writePin(from Origin, digest, to string) error {
+	raw, err := json.Marshal(pin{from, digest})
 	if err != nil {
 		return err
 	}
