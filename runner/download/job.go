@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/gitvirt/gitvirt/runner/image"
 )
@@ -75,3 +76,42 @@ func (j *Job) Copy(ctx context.Context, f *os.File, at int64, content io.Reader,
 	w := writer{ctx: ctx, p: j.progress, file: f, limit: j.Limit(), reserve: j.fetcher.opts.Reserve}
 	return w.write(content, at, size)
 }
+
+// Grow runs something that writes a temporary file, and ends it when the disk is nearly full or the file too large. What can
+// be told of its progress is that the file grows.
+func (j *Job) Grow(ctx context.Context, file *image.Temp, work func(ctx context.Context) error) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	w := writer{file: file.File, limit: j.Limit(), reserve: j.fetcher.opts.Reserve}
+	if err := w.checkSpace(); err != nil {
+		return err
+	}
+	j.progress.syncing.Store(true)
+	defer j.progress.syncing.Store(false)
+	done := make(chan error, 1)
+	go func() { done <- work(ctx) }()
+	tick := time.NewTicker(lookEvery)
+	defer tick.Stop()
+	last := int64(0)
+	for {
+		select {
+		case err := <-done:
+			return err
+		case <-tick.C:
+		}
+		info, err := file.File.Stat()
+		if err == nil && info.Size() > w.limit {
+			err = unusable("the file has more than %d bytes, which is all that may be fetched", w.limit)
+		} else if err == nil {
+			j.progress.worked.Add(max(0, info.Size()-last))
+			last = info.Size()
+			err = w.checkSpace()
+		}
+		if err != nil {
+			cancel(err)
+		}
+	}
+}
+
+// lookEvery is how often a file is looked at that another process writes.
+const lookEvery = 200 * time.Millisecond

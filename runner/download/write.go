@@ -45,8 +45,8 @@ func (w *writer) write(content io.Reader, at, size int64) (int64, error) {
 		if size >= 0 {
 			room = min(chunk, end-at)
 		}
-		n, err := io.ReadFull(content, buf[:room])
-		last := errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
+		n, err := readFull(content, buf[:room])
+		last := errors.Is(err, io.EOF)
 		if n > 0 {
 			if at+int64(n) > w.limit {
 				return at, unusable("the file has more than %d bytes, which is all that may be fetched", w.limit)
@@ -72,6 +72,17 @@ func (w *writer) write(content io.Reader, at, size int64) (int64, error) {
 		return at, fmt.Errorf("cannot write the file: %w", err)
 	}
 	return at, nil
+}
+
+// readFull fills a buffer, as far as there is something. Unlike io.ReadFull's, its io.EOF is the end, and its
+// io.ErrUnexpectedEOF is that of who was cut off.
+func readFull(from io.Reader, buf []byte) (n int, err error) {
+	for n < len(buf) && err == nil {
+		var more int
+		more, err = from.Read(buf[n:])
+		n += more
+	}
+	return n, err
 }
 
 // writeSparse writes what is not zero, in runs of blocks, and says how much that was.
