@@ -33,6 +33,7 @@ var layers = []layer{
 	{"runner/...", []string{"reconcile/plan", "render/..."}},
 	{"reconcile/plan/...", []string{"render/..."}},
 	{"reconcile/policy/...", []string{"render/..."}},
+	{"reconcile/address/...", []string{"reconcile/plan", "render/..."}},
 	{"reconcile/probe/...", []string{"reconcile/plan", "render/..."}},
 	{"reconcile/status/...", []string{"reconcile/plan", "render/..."}},
 	{"reconcile/webhook/...", nil},

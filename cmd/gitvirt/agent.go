@@ -20,6 +20,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/gitvirt/gitvirt/reconcile"
+	"github.com/gitvirt/gitvirt/reconcile/address"
 	"github.com/gitvirt/gitvirt/reconcile/notice/sender"
 	"github.com/gitvirt/gitvirt/reconcile/plan"
 	"github.com/gitvirt/gitvirt/reconcile/probe"
@@ -116,7 +117,7 @@ func newAgent(set settings, store string, log *slog.Logger) (*agent, error) {
 		DefaultHost: set.DefaultHost, CacheDir: set.cacheDir(),
 		Host: set.Host, Fleet: set.Fleet, URL: src.URL(), Branch: set.Branch, Interval: set.Interval, Budget: set.RemovalBudget,
 		StateFile: filepath.Join(set.StateDir, "state.json"), Version: version(),
-		Source: src, Secrets: open, Runner: libvirt{run, set.DomainType}, Prober: probe.New(run), Logger: log, Metrics: status.NewMetrics(a.registry),
+		Source: src, Secrets: open, Runner: libvirt{run, set.DomainType}, Prober: probe.New(run), Addresses: address.New(run), Logger: log, Metrics: status.NewMetrics(a.registry),
 		Publish: a.publish,
 		Refused: func(err error) bool { return errors.Is(err, runner.ErrInvalid) },
 	})
