@@ -84,4 +84,6 @@ type Volume struct {
 	File string // the volume's name in the pool
 	Size int64  // bytes; 0: not known
 	Keep bool   // it persists: it outlives the domain
+	// Image tells the image that it began as from others; empty when it has none, or it is not known.
+	Image string
 }

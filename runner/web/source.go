@@ -13,9 +13,6 @@ import (
 	"github.com/gitvirt/gitvirt/runner/image"
 )
 
-// Login is a user and a password.
-type Login struct{ User, Password string }
-
 // Source is an image at a URL: http, https or file.
 type Source struct {
 	URL string
