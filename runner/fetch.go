@@ -11,6 +11,7 @@ import (
 	"github.com/gitvirt/gitvirt/render"
 	"github.com/gitvirt/gitvirt/runner/download"
 	"github.com/gitvirt/gitvirt/runner/image"
+	"github.com/gitvirt/gitvirt/runner/imagecache"
 	"github.com/gitvirt/gitvirt/runner/oci"
 	"github.com/gitvirt/gitvirt/runner/web"
 )
@@ -47,8 +48,35 @@ func (r *Runner) fetch(ctx context.Context, user string, v render.Volume, at str
 		return err
 	}
 	_, err = r.fetcher.Fetch(ctx, src, to, user)
+	r.imageCache.Trim(ctx, 0)
 	return err
 }
+
+// ensure makes a volume that is to be at a path, with what it begins as. An image is kept from before it is fetched until its
+// overlay is there.
+func (r *Runner) ensure(ctx context.Context, user string, v render.Volume, path string, use image.Use) (made bool, err error) {
+	if v.Fetch != nil {
+		release, err := inFolder(ctx, r, filepath.Dir(path), func(context.Context) (func(), error) {
+			return r.imageCache.Lease(v.Backing, filepath.Dir(path))
+		})
+		if err != nil {
+			return false, err
+		}
+		defer release()
+	}
+	if err := r.fetch(ctx, user, v, path); err != nil {
+		return false, err
+	}
+	return inFolder(ctx, r, filepath.Dir(path), func(ctx context.Context) (bool, error) {
+		return r.images.Ensure(ctx, path, v, use)
+	})
+}
+
+// Downloads are the images that are being fetched.
+func (r *Runner) Downloads() []download.State { return r.fetcher.States() }
+
+// ImageCache is how it stands with the room for images.
+func (r *Runner) ImageCache() imagecache.State { return r.imageCache.State() }
 
 // origin is where a volume's image comes from.
 func (r *Runner) origin(v render.Volume) (origin, error) {

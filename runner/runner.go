@@ -9,6 +9,7 @@ import (
 
 	"github.com/gitvirt/gitvirt/runner/download"
 	"github.com/gitvirt/gitvirt/runner/image"
+	"github.com/gitvirt/gitvirt/runner/imagecache"
 )
 
 // Runner observes and changes the domains of one libvirt. It connects when it has to, and again after libvirt's daemon
@@ -25,19 +26,20 @@ type Runner struct {
 	ending         context.Context
 	end            context.CancelFunc
 
-	gate      *gate
-	calls     *unanswered
-	pings     *semaphore.Weighted
-	suspects  *suspects
-	suspicion *quarantine
-	cache     *cache
-	refreshes *refreshes
-	folders   *folders
-	images    image.Maker
-	fetcher   *download.Fetcher
-	observing chan struct{} // holds a token while an observation runs
-	wake      chan struct{}
-	known     *capabilities
+	gate       *gate
+	calls      *unanswered
+	pings      *semaphore.Weighted
+	suspects   *suspects
+	suspicion  *quarantine
+	cache      *cache
+	refreshes  *refreshes
+	folders    *folders
+	images     image.Maker
+	fetcher    *download.Fetcher
+	imageCache *imagecache.Cache
+	observing  chan struct{} // holds a token while an observation runs
+	wake       chan struct{}
+	known      *capabilities
 }
 
 // New makes a runner. It does not connect yet.
@@ -54,11 +56,15 @@ func New(opts Options) (*Runner, error) {
 		gate: newGate(), calls: newUnanswered(), pings: semaphore.NewWeighted(maxPings), suspects: newSuspects(), suspicion: newQuarantine(),
 		cache: newCache(), folders: newFolders(),
 		images:    image.Maker{QemuImg: opts.QemuImg, Secrets: opts.Secrets},
-		fetcher:   download.New(download.Options{Logger: opts.Logger}),
 		observing: make(chan struct{}, 1),
 		wake:      make(chan struct{}, 1),
 		known:     newCapabilities(),
 	}
+	r.imageCache = imagecache.New(opts.Images.CacheDir, opts.Images.CacheSize, opts.Logger)
+	r.fetcher = download.New(download.Options{
+		Logger: opts.Logger, AtOnce: opts.Images.AtOnce, Bandwidth: opts.Images.Bandwidth, Named: opts.Images.Named,
+		Room: func(bytes int64) { r.imageCache.Trim(ending, bytes) },
+	})
 	dial := func(ctx context.Context) (*conn, error) { return endpoint.dial(ctx, opts.Deadlines.Connect) }
 	r.reads = caller{pool: newPool(readsPerConnection, maxReads/readsPerConnection, dial), work: &r.work,
 		gate: r.gate, pass: r.gate.pass, turns: semaphore.NewWeighted(maxReads), late: new(atomic.Int32), maxLate: maxLateReads}
@@ -71,6 +77,7 @@ func New(opts Options) (*Runner, error) {
 // Run listens to libvirt's events, and connects again whenever the daemon was away. It returns nil when the context
 // ends, after everything that the runner began has ended; the runner is of no use then.
 func (r *Runner) Run(ctx context.Context) error {
+	r.imageCache.Trim(ctx, 0)
 	r.upkeep(ctx)
 	r.Close()
 	return nil

@@ -44,12 +44,7 @@ func (r *Runner) makeVolumes(ctx context.Context, s plan.Step) error {
 			}
 			files[v.Pool] = append(files[v.Pool], v.File)
 		}
-		if err := r.fetch(ctx, s.Domain, v, path); err != nil {
-			return fmt.Errorf("volume %s: %w", v.Name, err)
-		}
-		isNew, err := inFolder(ctx, r, filepath.Dir(path), func(ctx context.Context) (bool, error) {
-			return r.images.Ensure(ctx, path, v, use)
-		})
+		isNew, err := r.ensure(ctx, s.Domain, v, path, use)
 		if err != nil {
 			return fmt.Errorf("volume %s: %w", v.Name, err)
 		}

@@ -89,8 +89,13 @@ func newAgent(set settings, store string, log *slog.Logger) (*agent, error) {
 	if err != nil {
 		return nil, err
 	}
+	allowed, err := set.Policy.policy()
+	if err != nil {
+		return nil, errors.Join(err, src.Close())
+	}
 	run, err := runner.New(runner.Options{
-		URI: set.Libvirt, Logger: log, ConfigDir: set.LibvirtConfigDir, StateDir: set.LibvirtStateDir, Secrets: open,
+		Images: set.Images.runner(set.cacheDir(), allowed),
+		URI:    set.Libvirt, Logger: log, ConfigDir: set.LibvirtConfigDir, StateDir: set.LibvirtStateDir, Secrets: open,
 	})
 	if err != nil {
 		return nil, errors.Join(err, src.Close())
@@ -106,10 +111,6 @@ func newAgent(set settings, store string, log *slog.Logger) (*agent, error) {
 	}
 	a.server = status.NewServer(a.registry, sources)
 	if a.sender, err = a.newSender(); err != nil {
-		return nil, errors.Join(err, src.Close())
-	}
-	allowed, err := set.Policy.policy()
-	if err != nil {
 		return nil, errors.Join(err, src.Close())
 	}
 	a.loop, err = reconcile.New(reconcile.Options{

@@ -40,6 +40,7 @@ type settings struct {
 	Webhook       webhook       `yaml:"webhook"`
 	Notices       []notices     `yaml:"notices"`
 	Secrets       secrets       `yaml:"secrets"`
+	Images        images        `yaml:"images"`
 	Policy        policy        `yaml:"policy"`
 	Verify        verify        `yaml:"verify"`
 	Ref           ref           `yaml:"ref"`
@@ -56,7 +57,7 @@ func defaults() settings {
 	}
 	return settings{
 		Branch: source.DefaultBranch, Path: ".", Host: host, Fleet: "default", Libvirt: "qemu:///system", DomainType: "auto",
-		StateDir: "/var/lib/gitvirt", Interval: time.Minute, Listen: "127.0.0.1:9177", Socket: "gitvirt.sock", RemovalBudget: 3,
+		StateDir: "/var/lib/gitvirt", Interval: time.Minute, Listen: "127.0.0.1:9177", Socket: "gitvirt.sock", RemovalBudget: 3, Images: defaultImages(),
 	}
 }
 
@@ -152,7 +153,7 @@ func (s settings) validate() error {
 	if s.StateDir == "" {
 		errs = append(errs, errors.New("no folder for what the agent keeps: say --state-dir"))
 	}
-	errs = append(errs, s.Secrets.validate())
+	errs = append(errs, s.Secrets.validate(), s.Images.validate())
 	if _, err := s.Policy.policy(); err != nil {
 		errs = append(errs, err)
 	}

@@ -59,6 +59,10 @@ func openPart(to, url string) (*part, error) {
 		f.Close()
 		return nil, fmt.Errorf("another process is fetching to %s: %w", to, err)
 	}
+	if err := same(f); err != nil {
+		f.Close()
+		return nil, err
+	}
 	p := &part{path: to, file: f}
 	raw, err := os.ReadFile(to + ofSuffix)
 	if err == nil {
@@ -77,6 +81,19 @@ func openPart(to, url string) (*part, error) {
 		}
 	}
 	return p, nil
+}
+
+// same makes sure that a file still has its name: it may have been removed for want of room, before it was locked.
+func same(f *os.File) error {
+	is, err := f.Stat()
+	named, err2 := os.Stat(f.Name())
+	if err := errors.Join(err, err2); err != nil {
+		return err
+	}
+	if !os.SameFile(is, named) {
+		return fmt.Errorf("%s was removed meanwhile", f.Name())
+	}
+	return nil
 }
 
 // clear begins anew.
