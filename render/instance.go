@@ -118,6 +118,14 @@ type Fetch struct {
 // String is the image or the URL.
 func (f Fetch) String() string { return f.Image + f.URL }
 
+// Fetched is the place of what Fetch brings.
+func (v Volume) Fetched() string {
+	if v.Kind == VolumeFetched {
+		return v.Path
+	}
+	return v.Backing
+}
+
 // Persistent says whether the volume holds what cannot be made again.
 func (v Volume) Persistent() bool {
 	return v.Kind == VolumeBlank || v.Kind == VolumeOverlay || v.OfHost()

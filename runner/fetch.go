@@ -29,10 +29,7 @@ func (r *Runner) fetch(ctx context.Context, user string, v render.Volume, at str
 	if v.Fetch == nil {
 		return nil
 	}
-	to := v.Backing
-	if v.Kind == render.VolumeFetched {
-		to = v.Path
-	}
+	to := v.Fetched()
 	src, err := r.origin(v)
 	if err != nil {
 		return err

@@ -37,6 +37,7 @@ type Runner struct {
 	images     image.Maker
 	fetcher    *download.Fetcher
 	imageCache *imagecache.Cache
+	digests    *digests
 	observing  chan struct{} // holds a token while an observation runs
 	wake       chan struct{}
 	known      *capabilities
@@ -60,6 +61,7 @@ func New(opts Options) (*Runner, error) {
 		wake:      make(chan struct{}, 1),
 		known:     newCapabilities(),
 	}
+	r.digests = &digests{known: map[string]string{}}
 	r.imageCache = imagecache.New(opts.Images.CacheDir, opts.Images.CacheSize, opts.Logger)
 	r.fetcher = download.New(download.Options{
 		Logger: opts.Logger, AtOnce: opts.Images.AtOnce, Bandwidth: opts.Images.Bandwidth, Named: opts.Images.Named,

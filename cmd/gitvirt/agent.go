@@ -102,9 +102,11 @@ func newAgent(set settings, store string, log *slog.Logger) (*agent, error) {
 	}
 	a := &agent{set: set, log: log, source: src, runner: run, registry: prometheus.NewRegistry()}
 	a.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	a.registerImages()
 	sources := status.Sources{
-		Runtime: a.runtime,
-		Alive:   func() bool { return time.Since(a.loop.Alive()) < 3*set.Interval+time.Minute },
+		Runtime:   a.runtime,
+		Downloads: a.downloads,
+		Alive:     func() bool { return time.Since(a.loop.Alive()) < 3*set.Interval+time.Minute },
 	}
 	if a.receiver = a.newReceiver(); a.receiver != nil {
 		sources.Webhook = a.receiver
@@ -118,7 +120,7 @@ func newAgent(set settings, store string, log *slog.Logger) (*agent, error) {
 		DefaultHost: set.DefaultHost, CacheDir: set.cacheDir(),
 		Host: set.Host, Fleet: set.Fleet, URL: src.URL(), Branch: set.Branch, Interval: set.Interval, Budget: set.RemovalBudget,
 		StateFile: filepath.Join(set.StateDir, "state.json"), Version: version(),
-		Source: src, Secrets: open, Runner: libvirt{run, set.DomainType}, Prober: probe.New(run), Addresses: address.New(run), Logger: log, Metrics: status.NewMetrics(a.registry),
+		Source: src, Secrets: open, Runner: libvirt{run, set.DomainType}, Prober: probe.New(run), Addresses: address.New(run), Images: run, Logger: log, Metrics: status.NewMetrics(a.registry),
 		Publish: a.publish,
 		Refused: func(err error) bool { return errors.Is(err, runner.ErrInvalid) },
 	})

@@ -29,6 +29,8 @@ type Sources struct {
 	Runtime func(ctx context.Context, config, revision string) (Instance, error)
 	// Alive says whether the loop still makes passes.
 	Alive func() bool
+	// Downloads are the images that are being fetched; nil when there never are. It does not wait.
+	Downloads func() []Download
 	// Webhook answers what git hosts post; nil when there is none.
 	Webhook http.Handler
 }
@@ -70,6 +72,7 @@ func NewServer(registry *prometheus.Registry, sources Sources) *Server {
 	get(api+"/plan", func(w http.ResponseWriter, _ *http.Request) {
 		reply(w, http.StatusOK, Listed(s.latest.Load().Facts.Plan))
 	})
+	get(api+"/downloads", s.listDownloads)
 	get(api+"/events", func(w http.ResponseWriter, _ *http.Request) {
 		list(w, "EventList", slices.Values(s.latest.Load().Events))
 	})
@@ -141,9 +144,9 @@ func (s *Server) ready(w http.ResponseWriter, _ *http.Request) {
 }
 
 func (s *Server) instances(w http.ResponseWriter, _ *http.Request) {
-	snapshot := s.latest.Load()
+	shown := s.shown()
 	list(w, "VirtualMachineInstanceList", func(yield func(Instance) bool) {
-		for _, i := range snapshot.Instances {
+		for _, i := range shown.Instances {
 			if !yield(i.whole()) {
 				return
 			}
@@ -165,7 +168,7 @@ func (s *Server) instance(w http.ResponseWriter, r *http.Request) {
 		fail(w, http.StatusNotFound, fmt.Errorf("there is no instance %q on this host", r.PathValue("name")))
 		return
 	}
-	reply(w, http.StatusOK, i.whole())
+	reply(w, http.StatusOK, i.fetching(s.downloads()).whole())
 }
 
 func (s *Server) configs(w http.ResponseWriter, _ *http.Request) {

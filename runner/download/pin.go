@@ -43,23 +43,36 @@ type pin struct {
 // Pinned is what a file was when it was first fetched to a place; empty when there is no record of that.
 func Pinned(from Origin, to string) (string, error) { return readPin(from, to) }
 
+// Recorded is the digest of what was first fetched to a place, wherever from; empty when there is no record.
+func Recorded(to string) (string, error) {
+	p, err := readRecord(to)
+	return p.Digest, err
+}
+
 // readPin is the recorded digest; empty when there is none.
 func readPin(from Origin, to string) (string, error) {
-	raw, err := os.ReadFile(to + pinSuffix)
-	if errors.Is(err, fs.ErrNotExist) {
-		return "", nil
-	}
-	if err != nil {
+	p, err := readRecord(to)
+	if err != nil || p == (pin{}) {
 		return "", err
-	}
-	var p pin
-	if err := json.Unmarshal(raw, &p); err != nil {
-		return "", unusable("cannot read %s: %w; remove it, if no disk is an overlay of %s", to+pinSuffix, err, to)
 	}
 	if p.Origin != from {
 		return "", unusable("%s says that the file is of another image, %s", to+pinSuffix, p.Origin)
 	}
 	return p.Digest, nil
+}
+
+func readRecord(to string) (p pin, err error) {
+	raw, err := os.ReadFile(to + pinSuffix)
+	if errors.Is(err, fs.ErrNotExist) {
+		return p, nil
+	}
+	if err != nil {
+		return p, err
+	}
+	if err := json.Unmarshal(raw, &p); err != nil {
+		return p, unusable("cannot read %s: %w; remove it, if no disk is an overlay of %s", to+pinSuffix, err, to)
+	}
+	return p, nil
 }
 
 // writePin records a digest. It fails with fs.ErrExist when there is a record.
