@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 
 	"github.com/gitvirt/gitvirt/render"
 )
@@ -32,6 +33,15 @@ func (d Download) Far() string {
 		return fmt.Sprintf("%d%% of %s, for %d s", 100*d.Received/d.Total, mebibytes(d.Total), d.Seconds)
 	}
 	return fmt.Sprintf("%s, for %d s", mebibytes(d.Received), d.Seconds)
+}
+
+// For says which instances wait for it, the first of many.
+func (d Download) For() string {
+	const show = 5
+	if n := len(d.Instances); n > show {
+		return fmt.Sprintf("for %s and %d more", strings.Join(d.Instances[:show], ", "), n-show)
+	}
+	return "for " + strings.Join(d.Instances, ", ")
 }
 
 func mebibytes(n int64) string { return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20)) }
