@@ -35,6 +35,7 @@ var layers = []layer{
 	{"reconcile/policy/...", []string{"render/..."}},
 	{"reconcile/address/...", []string{"reconcile/plan", "render/..."}},
 	{"reconcile/probe/...", []string{"reconcile/plan", "render/..."}},
+	{"reconcile/stats/...", []string{"reconcile/plan", "render/..."}},
 	{"reconcile/status/...", []string{"reconcile/plan", "render/..."}},
 	{"reconcile/webhook/...", nil},
 	{"reconcile/control/...", nil},

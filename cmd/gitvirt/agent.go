@@ -24,6 +24,7 @@ import (
 	"github.com/gitvirt/gitvirt/reconcile/notice/sender"
 	"github.com/gitvirt/gitvirt/reconcile/plan"
 	"github.com/gitvirt/gitvirt/reconcile/probe"
+	"github.com/gitvirt/gitvirt/reconcile/stats"
 	"github.com/gitvirt/gitvirt/reconcile/status"
 	"github.com/gitvirt/gitvirt/reconcile/webhook/receiver"
 	"github.com/gitvirt/gitvirt/runner"
@@ -73,6 +74,7 @@ type agent struct {
 	server   *status.Server
 	receiver *receiver.Receiver // nil without webhooks
 	sender   *sender.Sender     // nil without notices
+	usage    *stats.Gatherer    // nil when nobody wants statistics
 }
 
 // newAgent wires an agent. store is the folder of the repository's objects.
@@ -103,6 +105,10 @@ func newAgent(set settings, store string, log *slog.Logger) (*agent, error) {
 	a := &agent{set: set, log: log, source: src, runner: run, registry: prometheus.NewRegistry()}
 	a.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	a.registerImages()
+	if set.Listen != "" && set.Statistics > 0 {
+		a.usage = stats.New(run, set.Statistics, log)
+		a.registry.MustRegister(stats.NewCollector(a.usage))
+	}
 	sources := status.Sources{
 		Runtime:   a.runtime,
 		Downloads: a.downloads,
@@ -170,6 +176,9 @@ func (a *agent) run(ctx context.Context, hangup <-chan os.Signal) error {
 	}
 	if a.sender != nil {
 		wg.Go(func() { a.sender.Run(ctx) })
+	}
+	if a.usage != nil {
+		wg.Go(func() { a.usage.Run(ctx) })
 	}
 	wg.Go(func() {
 		for {
