@@ -31,7 +31,7 @@ func TestMain(m *testing.M) {
 }
 
 // text is a source whose digest is its text.
-type text struct{ now, pinned string }
+type text struct{ now string }
 
 func (text) Origin() Origin { return Origin{Image: "registry.example/text"} }
 
