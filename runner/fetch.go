@@ -11,7 +11,6 @@ import (
 	"github.com/gitvirt/gitvirt/render"
 	"github.com/gitvirt/gitvirt/runner/download"
 	"github.com/gitvirt/gitvirt/runner/image"
-	"github.com/gitvirt/gitvirt/runner/imagecache"
 	"github.com/gitvirt/gitvirt/runner/oci"
 	"github.com/gitvirt/gitvirt/runner/web"
 )
@@ -45,7 +44,7 @@ func (r *Runner) fetch(ctx context.Context, user string, v render.Volume, at str
 		return err
 	}
 	_, err = r.fetcher.Fetch(ctx, src, to, user)
-	r.imageCache.Trim(ctx, 0)
+	r.trim(ctx, 0)
 	return err
 }
 
@@ -71,9 +70,6 @@ func (r *Runner) ensure(ctx context.Context, user string, v render.Volume, path 
 
 // Downloads are the images that are being fetched.
 func (r *Runner) Downloads() []download.State { return r.fetcher.States() }
-
-// ImageCache is how it stands with the room for images.
-func (r *Runner) ImageCache() imagecache.State { return r.imageCache.State() }
 
 // origin is where a volume's image comes from.
 func (r *Runner) origin(v render.Volume) (origin, error) {

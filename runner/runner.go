@@ -38,7 +38,8 @@ type Runner struct {
 	fetcher    *download.Fetcher
 	imageCache *imagecache.Cache
 	digests    *digests
-	observing  chan struct{} // holds a token while an observation runs
+	trimming   *semaphore.Weighted // a token while the cache of images is looked at
+	observing  chan struct{}       // holds a token while an observation runs
 	wake       chan struct{}
 	known      *capabilities
 }
@@ -61,11 +62,12 @@ func New(opts Options) (*Runner, error) {
 		wake:      make(chan struct{}, 1),
 		known:     newCapabilities(),
 	}
+	r.trimming = semaphore.NewWeighted(1)
 	r.digests = &digests{known: map[string]string{}}
 	r.imageCache = imagecache.New(opts.Images.CacheDir, opts.Images.CacheSize, opts.Logger)
 	r.fetcher = download.New(download.Options{
 		Logger: opts.Logger, AtOnce: opts.Images.AtOnce, Bandwidth: opts.Images.Bandwidth, Named: opts.Images.Named,
-		Room: func(bytes int64) { r.imageCache.Trim(ending, bytes) },
+		Room: func(bytes int64) { r.trim(ending, bytes) },
 	})
 	dial := func(ctx context.Context) (*conn, error) { return endpoint.dial(ctx, opts.Deadlines.Connect) }
 	r.reads = caller{pool: newPool(readsPerConnection, maxReads/readsPerConnection, dial), work: &r.work,
@@ -79,7 +81,7 @@ func New(opts Options) (*Runner, error) {
 // Run listens to libvirt's events, and connects again whenever the daemon was away. It returns nil when the context
 // ends, after everything that the runner began has ended; the runner is of no use then.
 func (r *Runner) Run(ctx context.Context) error {
-	r.imageCache.Trim(ctx, 0)
+	r.trim(ctx, 0)
 	r.upkeep(ctx)
 	r.Close()
 	return nil

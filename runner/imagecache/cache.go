@@ -126,6 +126,12 @@ const (
 
 // remove removes something, unless it is in use.
 func (c *Cache) remove(i item) (bool, error) {
+	if !i.part {
+		// Before it is locked, because the folders that are looked at may hang: then nobody waits for the lock.
+		if used, err := inUse(i.path); used || err != nil {
+			return false, err
+		}
+	}
 	name := i.path
 	if !i.part {
 		name = lockOf(i.path)

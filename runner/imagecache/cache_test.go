@@ -87,8 +87,7 @@ func (w *world) left() string {
 }
 
 // TestTrim removes what was used the longest time ago, and no more than it has to.
-func TestTrim(t *testing.T) {
-	t.Parallel()
+func TestTrim(t *testing.T) { // alone: a process that is being started holds the locks of this one for a moment
 	w := newWorld(t)
 	for name, hours := range map[string]int{"a": 3, "b": 1, "c": 4, "d": 2} {
 		w.image(name, hours)
@@ -208,11 +207,14 @@ func TestInUse(t *testing.T) {
 			w.t = t
 			kept := use(w, w.image("a", 1))
 			c := w.cache(1)
-			c.Trim(t.Context(), 0)
+			for n := 0; n == 0 || !kept && w.left() != "" && n < 200; n++ {
+				c.Trim(t.Context(), 0) // a process that is being started holds the locks of this one for a moment
+				time.Sleep(10 * time.Millisecond)
+			}
 			if (w.left() != "") != kept {
 				t.Fatalf("left are %q\n%s", w.left(), &w.log)
 			}
-			if st := c.State(); (st.Stuck > 0) != kept || kept != strings.Contains(w.log.String(), "the cache is above its limit") {
+			if st := c.State(); (st.Stuck > 0) != kept || kept && !strings.Contains(w.log.String(), "the cache is above its limit") {
 				t.Errorf("it is told as %+v\n%s", st, &w.log)
 			}
 		})
@@ -221,8 +223,7 @@ func TestInUse(t *testing.T) {
 
 // TestLease: an image is kept while its overlay is being made, by another process too, and the record of the overlay's folder is
 // there before.
-func TestLease(t *testing.T) {
-	t.Parallel()
+func TestLease(t *testing.T) { // alone: a process that is being started holds the locks of this one for a moment
 	w := newWorld(t)
 	path := w.image("a", 1)
 	c := w.cache(1)
@@ -324,7 +325,11 @@ func TestKilled(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = c.Wait() // it was killed
-	if w.cache(1).Trim(t.Context(), 0); w.left() != "" {
+	for n := 0; w.left() != "" && n < 200; n++ {
+		w.cache(1).Trim(t.Context(), 0)
+		time.Sleep(10 * time.Millisecond)
+	}
+	if w.left() != "" {
 		t.Error("what a killed process held stays for ever")
 	}
 }

@@ -24,8 +24,10 @@ func lockOf(path string) string { return filepath.Join(path+usersSuffix, "lock")
 
 // lease is a lock on an image, which several machines share.
 type lease struct {
-	file    *os.File
 	holders int
+	ready   chan struct{} // closed once file and err are known
+	file    *os.File
+	err     error
 }
 
 // user is the record of a folder with overlays.
@@ -51,35 +53,47 @@ func (c *Cache) Lease(path, folder string) (release func(), err error) {
 	if c.dir == "" || !strings.HasPrefix(path, c.dir+"/") {
 		return func() {}, nil
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	l := c.leases[path]
-	if l == nil {
-		f, err := lock(path)
-		if err != nil {
-			return nil, fmt.Errorf("cannot keep the image %s: %w", path, err)
-		}
-		l = &lease{file: f}
-		c.leases[path] = l
+	l, err := c.hold(path)
+	release = sync.OnceFunc(func() { c.release(path, l) })
+	if err == nil {
+		err = record(path, folder)
 	}
-	l.holders++
-	release = sync.OnceFunc(func() {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		if l.holders--; l.holders == 0 {
-			l.file.Close()
-			delete(c.leases, path)
-		}
-	})
-	if err := record(path, folder); err != nil {
-		l.holders-- // the lock is held
-		if l.holders == 0 {
-			l.file.Close()
-			delete(c.leases, path)
-		}
+	if err != nil {
+		release()
 		return nil, fmt.Errorf("cannot keep the image %s: %w", path, err)
 	}
 	return release, nil
+}
+
+// hold joins who holds an image, or locks it. No other image waits for the disk meanwhile.
+func (c *Cache) hold(path string) (*lease, error) {
+	c.mu.Lock()
+	l := c.leases[path]
+	first := l == nil
+	if first {
+		l = &lease{ready: make(chan struct{})}
+		c.leases[path] = l
+	}
+	l.holders++
+	c.mu.Unlock()
+	if first {
+		l.file, l.err = lock(path)
+		close(l.ready)
+	}
+	<-l.ready
+	return l, l.err
+}
+
+func (c *Cache) release(path string, l *lease) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if l.holders--; l.holders > 0 {
+		return
+	}
+	if l.file != nil {
+		l.file.Close()
+	}
+	delete(c.leases, path)
 }
 
 // lock takes the lock that says that an image is being used, and notes when.

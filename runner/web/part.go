@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -41,6 +42,9 @@ func (o of) validator() string {
 	return o.LastModified
 }
 
+// lockPatience is how long a lock may be somebody else's before that is taken for another agent's fetch.
+const lockPatience = time.Second
+
 // part is a download, whole or not, which only this process works on.
 type part struct {
 	path string // the file's place
@@ -55,9 +59,16 @@ func openPart(to, url string) (*part, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
-		f.Close()
-		return nil, fmt.Errorf("another process is fetching to %s: %w", to, err)
+	for begun := time.Now(); ; time.Sleep(10 * time.Millisecond) {
+		err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+		if err == nil {
+			break
+		}
+		// A process that is being started has the files of this one until it is another program.
+		if time.Since(begun) > lockPatience {
+			f.Close()
+			return nil, fmt.Errorf("another process is fetching to %s: %w", to, err)
+		}
 	}
 	if err := same(f); err != nil {
 		f.Close()
