@@ -110,8 +110,16 @@ func (r *Runner) checkPinned(ctx context.Context, src origin, v render.Volume, a
 		return false, err
 	}
 	backing, err := inFolder(ctx, r, filepath.Dir(at), func(context.Context) (string, error) { return image.Backing(at) })
-	if err != nil || backing != "" && backing != v.Backing {
-		return err == nil, err
+	if err != nil {
+		return false, err
+	}
+	if backing != "" && backing != v.Backing {
+		there, err := r.exists(ctx, backing)
+		if err == nil && !there && filepath.IsAbs(backing) {
+			err = classed{ErrImage, fmt.Errorf("%s is an overlay of %s, which is gone, and not of %s, which the documents name now: "+
+				"put the file back, or have the documents name the image that it was", at, backing, v.Fetch)}
+		}
+		return true, err
 	}
 	there, err := r.exists(ctx, v.Backing)
 	if err != nil || there {

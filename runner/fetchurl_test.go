@@ -127,6 +127,18 @@ func TestImagesAtURLs(t *testing.T) {
 	if _, err := os.Stat(second.Backing); err != nil || at.gets != gets+1 {
 		t.Errorf("it is not back: %v", err)
 	}
+	// The image of an overlay is lost, and the documents name another: that one would be a disk of garbage.
+	if err := os.Remove(first.Backing); err != nil {
+		t.Fatal(err)
+	}
+	second.File = first.File
+	if err := r.Apply(t.Context(), []plan.Step{web.makeVolumes(second)}); !errors.Is(err, runner.ErrImage) || !strings.Contains(err.Error(), "which is gone, and not of") {
+		t.Errorf("it gives %v", err)
+	}
+	apply(t, r, web.makeVolumes(first))
+	if got, err := qemuIO(t, overlay, "read -P 1 0 64k"); err != nil || strings.Contains(got, "failed") {
+		t.Errorf("with its image back the first machine reads %s, %v", got, err)
+	}
 	// Secrets that are not known, or are none, are told of without what is in them.
 	for token, want := range map[string]string{"none": "is not known", "word": "is not USER:PASSWORD"} {
 		opts.Secrets.(tokens)["word"] = "geheim"
