@@ -329,4 +329,7 @@ func (l *Loop) show(facts *status.Facts) {
 	for name, n := range l.memory.restarts {
 		facts.Restarts[name] = n
 	}
+	if l.opts.Images != nil {
+		facts.Digests = digests(l.opts.Images, facts.Assessments)
+	}
 }

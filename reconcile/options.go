@@ -53,6 +53,12 @@ type Prober interface {
 	Changed() <-chan struct{}
 }
 
+// Images knows what was fetched.
+type Images interface {
+	// Digest is that of the image at a place; empty while it is not known.
+	Digest(place string) string
+}
+
 // Addresses finds the addresses of guests.
 type Addresses interface {
 	// Run asks about the guests that are watched until the context ends, and waits for all that it began.
@@ -94,6 +100,8 @@ type Options struct {
 	Secrets render.Secrets
 	// Prober may be nil: a guest that runs is up then.
 	Prober Prober
+	// Images may be nil: then no digests of images are shown.
+	Images Images
 	// Addresses may be nil: then none are shown.
 	Addresses Addresses
 	Logger    *slog.Logger

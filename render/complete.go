@@ -240,6 +240,9 @@ func digest(i *Instance) string {
 		fmt.Fprintf(h, "%s %s %s %s %q %d %s %q %s\n", v.Name, v.Kind, v.Pool, v.File, v.Path, v.Size, v.Format, v.Backing, v.BackingFormat)
 		if v.Fetch != nil {
 			fmt.Fprintf(h, "%q %q\n", v.Fetch.Image, v.Fetch.Path)
+			if v.Fetch.URL != "" {
+				fmt.Fprintf(h, "%q %s %q %s\n", v.Fetch.URL, v.Fetch.Sum, v.Fetch.Checksums, v.Fetch.Format)
+			}
 		}
 	}
 	for _, s := range i.Secrets {

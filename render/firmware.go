@@ -43,11 +43,11 @@ func (b *builder) kernel(os *domxml.Element) {
 		if f.path == "" {
 			continue
 		}
-		image := k.Container.Image
-		file := Fetched(b.options.CacheDir, image, f.path, path.Base(f.path))
+		fetch := Fetch{Image: k.Container.Image, Path: f.path}
+		file := Fetched(b.options.CacheDir, fetch, path.Base(f.path))
 		// The name has a dot, so that no device can have it.
 		b.instance.Volumes = append(b.instance.Volumes, Volume{
-			Name: "kernelBoot." + f.element, Kind: VolumeFetched, Format: "raw", Path: file, Fetch: &Fetch{Image: image, Path: f.path},
+			Name: "kernelBoot." + f.element, Kind: VolumeFetched, Format: "raw", Path: file, Fetch: &fetch,
 		})
 		text(os, f.element, file)
 	}

@@ -110,11 +110,31 @@ type Volume struct {
 	Encryption *Encryption
 }
 
-// Fetch is a file in an OCI image.
+// Fetch is a file in an OCI image, or an image at a URL.
 type Fetch struct {
-	Image string // REGISTRY/REPOSITORY[:TAG][@DIGEST]
+	Image string // REGISTRY/REPOSITORY[:TAG][@DIGEST]; empty with URL
 	// Path is that of the file in the image; empty for the only file below /disk.
 	Path string
+
+	URL string // http, https or file; empty with Image
+	// Sum is the checksum of what is at the URL, sha256:… or sha512:…, or Checksums the URL of a file that has it.
+	Sum, Checksums string
+	// Format is what is there once it is unpacked: qcow2, raw or vmdk; empty when it is found out.
+	Format string
+
+	// Login stands for the password of the registry or the server; empty for none.
+	Login string
+}
+
+// String is the image or the URL.
+func (f Fetch) String() string { return f.Image + f.URL }
+
+// Fetched is the place of what Fetch brings.
+func (v Volume) Fetched() string {
+	if v.Kind == VolumeFetched {
+		return v.Path
+	}
+	return v.Backing
 }
 
 // Persistent says whether the volume holds what cannot be made again.

@@ -85,13 +85,13 @@ func remoteSource(e *domxml.Element, v Volume) *domxml.Element {
 }
 
 // burnt makes the volume the image of a CD.
-func (v Volume) burnt(o Options, from manifest.Volume) Volume {
+func (v Volume) burnt(in *Instance, o Options, from manifest.Volume) Volume {
 	i := from.ISO
 	v.Format, v.ReadOnly = "raw", true
 	switch {
 	case i.Image != nil:
 		image := Volume{}
-		image.on(i.Image, o)
+		image.on(in, i.Image, o)
 		v.Kind, v.Pool, v.Path, v.Fetch = VolumeFetched, "", image.Backing, image.Fetch
 	case i.Path != "":
 		v.Kind, v.Pool, v.Path = VolumeFile, "", i.Path

@@ -150,6 +150,8 @@ func isSeed(field string) bool {
 // usualKeys are the keys that KubeVirt looks for in a Secret.
 func usualKeys(field string) []string {
 	switch {
+	case strings.Contains(field, ".containerDisk.") || strings.Contains(field, ".image."):
+		return []string{".dockerconfigjson", ".dockercfg"}
 	case !isSeed(field):
 		return nil
 	case strings.HasSuffix(field, ".networkDataSecretRef"):

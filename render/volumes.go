@@ -24,7 +24,7 @@ func volumeOf(i *Instance, in Input, o Options, v manifest.Volume) (Volume, erro
 			if v.Volume.Image.Copy || v.Volume.Format == "raw" { // only qcow2 can be an overlay
 				out.Kind = VolumeCopy
 			}
-			out.on(v.Volume.Image, o)
+			out.on(i, v.Volume.Image, o)
 		}
 		if e := v.Volume.Encryption; e != nil {
 			f := i.found[e.SecretRef]
@@ -35,12 +35,15 @@ func volumeOf(i *Instance, in Input, o Options, v manifest.Volume) (Volume, erro
 		out.File = i.Name + "." + v.Name + suffix(out.Format)
 		out.Size = v.EmptyDisk.Capacity.Value()
 		if v.EmptyDisk.Image != nil {
-			out.on(v.EmptyDisk.Image, o)
+			out.on(i, v.EmptyDisk.Image, o)
 		}
 	case v.ContainerDisk != nil:
 		out.Kind, out.Format = VolumeEmpty, defaultFormat
+		if v.ContainerDisk.Persistent {
+			out.Kind = VolumeOverlay
+		}
 		out.File = i.Name + "." + v.Name + suffix(out.Format)
-		out.fetched(v.ContainerDisk.Image, v.ContainerDisk.Path, o)
+		out.fetched(i, Fetch{Image: v.ContainerDisk.Image, Path: v.ContainerDisk.Path}, v.ContainerDisk.SecretRef, o)
 	case v.HostDisk != nil:
 		out.Kind, out.Format, out.Pool, out.Path = VolumeFile, "raw", "", v.HostDisk.Path
 		if v.HostDisk.Capacity != nil {
@@ -56,7 +59,7 @@ func volumeOf(i *Instance, in Input, o Options, v manifest.Volume) (Volume, erro
 	case v.Ignition != nil:
 		return out.ignited(i, in, o, v)
 	case v.ISO != nil:
-		return out.burnt(o, v), nil
+		return out.burnt(i, o, v), nil
 	case v.Network != nil:
 		return out.remote(i, o, v)
 	default:
@@ -66,24 +69,34 @@ func volumeOf(i *Instance, in Input, o Options, v manifest.Volume) (Volume, erro
 }
 
 // on makes the volume an overlay on an image.
-func (v *Volume) on(image *manifest.Image, o Options) {
-	if image.Container != "" {
-		v.fetched(image.Container, "", o)
-		return
+func (v *Volume) on(i *Instance, image *manifest.Image, o Options) {
+	switch {
+	case image.Container != "":
+		v.fetched(i, Fetch{Image: image.Container}, image.SecretRef, o)
+	case image.URL != "":
+		v.fetched(i, Fetch{URL: image.URL, Sum: image.Sum(), Checksums: image.Checksums, Format: image.Format}, image.SecretRef, o)
+	default:
+		v.Backing, v.BackingFormat = image.Path, image.Format
 	}
-	v.Backing, v.BackingFormat = image.Path, image.Format
 }
 
-// fetched makes the volume an overlay on a disk in an OCI image.
-func (v *Volume) fetched(image, file string, o Options) {
-	v.Backing, v.Fetch = Fetched(o.CacheDir, image, file, "disk"), &Fetch{Image: image, Path: file}
+// fetched makes the volume an overlay on something that is fetched.
+func (v *Volume) fetched(i *Instance, f Fetch, login *manifest.SecretRef, o Options) {
+	if login != nil {
+		f.Login = i.found[login].token
+	}
+	v.Backing, v.Fetch = Fetched(o.CacheDir, f, "disk"), &f
 }
 
-// Fetched is where the host keeps a file of an OCI image. It depends on what the document says and not on what the image
-// holds, so that it is known before the image is.
-func Fetched(cacheDir, image, file, name string) string {
-	sum := sha256.Sum256([]byte(image + "\n" + file))
-	return path.Join(cacheDir, "oci", fmt.Sprintf("%x", sum[:8]), name)
+// Fetched is where the host keeps what is fetched. It depends on what the document says and not on what is there, so that it
+// is known before that is; and on all that it says of the content, so that another checksum is another place.
+func Fetched(cacheDir string, f Fetch, name string) string {
+	kind, says := "oci", f.Image+"\n"+f.Path
+	if f.URL != "" {
+		kind, says = "url", f.URL+"\n"+f.Sum+"\n"+f.Checksums+"\n"+f.Format
+	}
+	sum := sha256.Sum256([]byte(says))
+	return path.Join(cacheDir, kind, fmt.Sprintf("%x", sum[:8]), name)
 }
 
 func suffix(format string) string {

@@ -36,7 +36,7 @@ func (r *Runner) makeInPool(ctx context.Context, p storagePool, v render.Volume,
 	}
 	if !there {
 		if v.Kind == render.VolumeCopy {
-			if err := r.fetch(ctx, v, ""); err != nil {
+			if err := r.fetch(ctx, use.Owner.Instance, v, ""); err != nil {
 				return err
 			}
 			if v.Size, err = image.CopySize(v); err != nil {
@@ -75,7 +75,7 @@ func (r *Runner) takeInPool(ctx context.Context, vol libvirt.StorageVol, v rende
 		}
 	}
 	if half {
-		if err := r.fetch(ctx, v, ""); err != nil {
+		if err := r.fetch(ctx, use.Owner.Instance, v, ""); err != nil {
 			return err
 		}
 		begun := func() error { return r.ledger.note(v.Pool, v.File, entered{Mark: use.Owner}) }

@@ -29,8 +29,24 @@ type Options struct {
 	CacheDir string
 	// LedgerFile is where is noted what storage cannot note itself; it is forgotten with the runner when it is left out.
 	LedgerFile string
+	// Images say how images are fetched and kept.
+	Images Images
 	// Secrets knows the values of the tokens in steps. Without it passwords are as libvirt has them.
 	Secrets Secrets
+}
+
+// Images say how images are fetched and kept. All may be left out.
+type Images struct {
+	// CacheDir is the folder that they are fetched to; CacheSize is how many bytes they may take there, without a bound when it
+	// is 0. One that is in use is kept even so.
+	CacheDir  string
+	CacheSize int64
+	// AtOnce is how many are fetched at once, and Bandwidth how many bytes a second are taken for all of them; see
+	// download.Options.
+	AtOnce    int
+	Bandwidth int64
+	// Named says whether the host's administrator names a place that servers may redirect to; see download.Options.
+	Named func(place string) bool
 }
 
 // Deadlines bound calls to libvirt. A slow answer is not a dead one, and a call that is given up on still keeps one

@@ -7,8 +7,9 @@ import (
 
 	"golang.org/x/sync/semaphore"
 
+	"github.com/gitvirt/gitvirt/runner/download"
 	"github.com/gitvirt/gitvirt/runner/image"
-	"github.com/gitvirt/gitvirt/runner/oci"
+	"github.com/gitvirt/gitvirt/runner/imagecache"
 )
 
 // Runner observes and changes the domains of one libvirt. It connects when it has to, and again after libvirt's daemon
@@ -25,21 +26,24 @@ type Runner struct {
 	ending         context.Context
 	end            context.CancelFunc
 
-	gate      *gate
-	calls     *unanswered
-	pings     *semaphore.Weighted
-	suspects  *suspects
-	suspicion *quarantine
-	cache     *cache
-	refreshes *refreshes
-	folders   *folders
-	ledger    ledger
-	claims    *claims
-	images    image.Maker
-	fetcher   *oci.Fetcher
-	observing chan struct{} // holds a token while an observation runs
-	wake      chan struct{}
-	known     *capabilities
+	gate       *gate
+	calls      *unanswered
+	pings      *semaphore.Weighted
+	suspects   *suspects
+	suspicion  *quarantine
+	cache      *cache
+	refreshes  *refreshes
+	folders    *folders
+	ledger     ledger
+	claims     *claims
+	images     image.Maker
+	fetcher    *download.Fetcher
+	imageCache *imagecache.Cache
+	digests    *digests
+	trimming   *semaphore.Weighted // a token while the cache of images is looked at
+	observing  chan struct{}       // holds a token while an observation runs
+	wake       chan struct{}
+	known      *capabilities
 }
 
 // New makes a runner. It does not connect yet.
@@ -56,11 +60,17 @@ func New(opts Options) (*Runner, error) {
 		gate: newGate(), calls: newUnanswered(), pings: semaphore.NewWeighted(maxPings), suspects: newSuspects(), suspicion: newQuarantine(),
 		cache: newCache(), folders: newFolders(), claims: newClaims(), ledger: ledger{file: opts.LedgerFile},
 		images:    image.Maker{QemuImg: opts.QemuImg, Secrets: opts.Secrets},
-		fetcher:   oci.New(oci.Options{Logger: opts.Logger}),
 		observing: make(chan struct{}, 1),
 		wake:      make(chan struct{}, 1),
 		known:     newCapabilities(),
 	}
+	r.trimming = semaphore.NewWeighted(1)
+	r.digests = &digests{known: map[string]string{}}
+	r.imageCache = imagecache.New(opts.Images.CacheDir, opts.Images.CacheSize, opts.Logger)
+	r.fetcher = download.New(download.Options{
+		Logger: opts.Logger, AtOnce: opts.Images.AtOnce, Bandwidth: opts.Images.Bandwidth, Named: opts.Images.Named,
+		Room: func(bytes int64) { r.trim(ending, bytes) },
+	})
 	dial := func(ctx context.Context) (*conn, error) { return endpoint.dial(ctx, opts.Deadlines.Connect) }
 	r.reads = caller{pool: newPool(readsPerConnection, maxReads/readsPerConnection, dial), work: &r.work,
 		gate: r.gate, pass: r.gate.pass, turns: semaphore.NewWeighted(maxReads), late: new(atomic.Int32), maxLate: maxLateReads}
@@ -73,6 +83,7 @@ func New(opts Options) (*Runner, error) {
 // Run listens to libvirt's events, and connects again whenever the daemon was away. It returns nil when the context
 // ends, after everything that the runner began has ended; the runner is of no use then.
 func (r *Runner) Run(ctx context.Context) error {
+	r.trim(ctx, 0)
 	r.upkeep(ctx)
 	r.Close()
 	return nil

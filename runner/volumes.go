@@ -69,7 +69,7 @@ func (m *making) volume(ctx context.Context, v render.Volume) error {
 	path := v.Path
 	if v.Kind == render.VolumeFetched || v.Kind == render.VolumeEmpty && v.Fetch != nil && !s.Fresh && !s.Plug {
 		// The first is all that it is. The second is made when a run begins, and can begin then without the network.
-		return r.fetch(ctx, v, "")
+		return r.fetch(ctx, s.Domain, v, "")
 	}
 	use := m.use
 	if v.Kind == render.VolumeIgnition {
@@ -91,10 +91,7 @@ func (m *making) volume(ctx context.Context, v render.Volume) error {
 		}
 		m.files[v.Pool] = append(m.files[v.Pool], v.File)
 	}
-	if err := r.fetch(ctx, v, path); err != nil {
-		return err
-	}
-	isNew, err := r.ensure(ctx, path, v, use)
+	isNew, err := r.ensure(ctx, s.Domain, v, path, use)
 	if err != nil {
 		return err
 	}
@@ -104,8 +101,8 @@ func (m *making) volume(ctx context.Context, v render.Volume) error {
 	return nil
 }
 
-// ensure makes one file. A full copy takes as long as it takes.
-func (r *Runner) ensure(ctx context.Context, path string, v render.Volume, use image.Use) (bool, error) {
+// makeFile makes one file. A full copy takes as long as it takes.
+func (r *Runner) makeFile(ctx context.Context, path string, v render.Volume, use image.Use) (bool, error) {
 	dir := filepath.Dir(path)
 	if v.Kind == render.VolumeCopy {
 		there, err := r.exists(ctx, path)

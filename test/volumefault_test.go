@@ -36,7 +36,9 @@ func TestPoolThatVanishes(t *testing.T) {
 	}
 	fails := func(why string) {
 		t.Helper()
-		h.instance("web", "says why", func(i status.Instance) bool { return i.Status.Failure != nil && strings.Contains(i.Status.Failure.Message, why) })
+		h.instance("web", "says why", func(i status.Instance) bool {
+			return i.Status.Failure != nil && strings.Contains(i.Status.Failure.Message, why)
+		})
 		h.instance("db", "goes on", phase(plan.PhasePaused))
 	}
 	h.virsh("pool-destroy", "extra") // virsh's word for stopping it

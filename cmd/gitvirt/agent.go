@@ -101,8 +101,13 @@ func newAgent(set settings, store string, log *slog.Logger) (*agent, error) {
 	if err != nil {
 		return nil, err
 	}
+	allowed, err := set.Policy.policy()
+	if err != nil {
+		return nil, errors.Join(err, src.Close())
+	}
 	run, err := runner.New(runner.Options{
-		URI: set.Libvirt, Logger: log, ConfigDir: set.LibvirtConfigDir, StateDir: set.LibvirtStateDir, Secrets: open, CacheDir: set.cacheDir(),
+		Images: set.Images.runner(set.cacheDir(), allowed),
+		URI:    set.Libvirt, Logger: log, ConfigDir: set.LibvirtConfigDir, StateDir: set.LibvirtStateDir, Secrets: open, CacheDir: set.cacheDir(),
 		LedgerFile: filepath.Join(set.StateDir, "volumes.json"),
 	})
 	if err != nil {
@@ -110,6 +115,7 @@ func newAgent(set settings, store string, log *slog.Logger) (*agent, error) {
 	}
 	a := &agent{set: set, log: log, source: src, runner: run, registry: prometheus.NewRegistry()}
 	a.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	a.registerImages()
 	if set.Listen != "" && set.Statistics > 0 {
 		a.usage = stats.New(run, set.Statistics, log)
 		a.registry.MustRegister(stats.NewCollector(a.usage))
@@ -118,9 +124,10 @@ func newAgent(set settings, store string, log *slog.Logger) (*agent, error) {
 		Host: run, View: a.view, File: filepath.Join(set.StateDir, "orphans.json"), Logger: log,
 	})
 	sources := status.Sources{
-		Volumes: func() []plan.Stored { return a.volumes.Latest().Volumes },
-		Runtime: a.runtime,
-		Alive:   a.alive,
+		Volumes:   func() []plan.Stored { return a.volumes.Latest().Volumes },
+		Runtime:   a.runtime,
+		Downloads: a.downloads,
+		Alive:     a.alive,
 	}
 	if a.receiver = a.newReceiver(); a.receiver != nil {
 		sources.Webhook = a.receiver
@@ -129,16 +136,12 @@ func newAgent(set settings, store string, log *slog.Logger) (*agent, error) {
 	if a.sender, err = a.newSender(); err != nil {
 		return nil, errors.Join(err, src.Close())
 	}
-	allowed, err := set.Policy.policy()
-	if err != nil {
-		return nil, errors.Join(err, src.Close())
-	}
 	a.loop, err = reconcile.New(reconcile.Options{
 		Policy:      allowed,
 		DefaultHost: set.DefaultHost, CacheDir: set.cacheDir(),
 		Host: set.Host, Fleet: set.Fleet, URL: src.URL(), Branch: set.Branch, Interval: set.Interval, Budget: set.RemovalBudget,
 		StateFile: filepath.Join(set.StateDir, "state.json"), Version: version(),
-		Source: src, Secrets: open, Runner: libvirt{run, set.DomainType}, Resources: run, Prober: probe.New(run), Addresses: address.New(run), Logger: log, Metrics: status.NewMetrics(a.registry),
+		Source: src, Secrets: open, Runner: libvirt{run, set.DomainType}, Resources: run, Prober: probe.New(run), Addresses: address.New(run), Images: run, Logger: log, Metrics: status.NewMetrics(a.registry),
 		Publish: a.publish,
 		Refused: func(err error) bool { return errors.Is(err, runner.ErrInvalid) },
 	})

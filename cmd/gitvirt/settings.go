@@ -42,6 +42,7 @@ type settings struct {
 	Webhook       webhook       `yaml:"webhook"`
 	Notices       []notices     `yaml:"notices"`
 	Secrets       secrets       `yaml:"secrets"`
+	Images        images        `yaml:"images"`
 	Policy        policy        `yaml:"policy"`
 	Verify        verify        `yaml:"verify"`
 	Ref           ref           `yaml:"ref"`
@@ -59,6 +60,7 @@ func defaults() settings {
 	return settings{
 		Branch: source.DefaultBranch, Path: ".", Host: host, Fleet: "default", Libvirt: "qemu:///system", DomainType: "auto",
 		StateDir: "/var/lib/gitvirt", Interval: time.Minute, Statistics: 30 * time.Second, Listen: "127.0.0.1:9177", Socket: "gitvirt.sock", LogFormat: logText, RemovalBudget: 3,
+		Images: defaultImages(),
 	}
 }
 
@@ -159,7 +161,7 @@ func (s settings) validate() error {
 	if s.StateDir == "" {
 		errs = append(errs, errors.New("no folder for what the agent keeps: say --state-dir"))
 	}
-	errs = append(errs, s.Secrets.validate())
+	errs = append(errs, s.Secrets.validate(), s.Images.validate())
 	if _, err := s.Policy.policy(); err != nil {
 		errs = append(errs, err)
 	}

@@ -15,7 +15,7 @@ import (
 )
 
 // onlyInTheFile are keys without a flag.
-var onlyInTheFile = []string{"removalBudget", "auth", "verify", "ref", "forcedPush", "secrets", "webhook", "notices", "policy"}
+var onlyInTheFile = []string{"removalBudget", "auth", "verify", "ref", "forcedPush", "secrets", "images", "webhook", "notices", "policy"}
 
 // TestKeysAndFlagsAgree wants a flag for each key, under the same name, that sets the same field.
 func TestKeysAndFlagsAgree(t *testing.T) {

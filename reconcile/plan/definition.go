@@ -41,7 +41,7 @@ func volumesOf(volumes []render.Volume) []metadata.Volume {
 	var list []metadata.Volume
 	for _, v := range volumes {
 		if v.Made() && !v.OfHost() && v.Kind != render.VolumeFetched {
-			list = append(list, metadata.Volume{Name: v.Name, Pool: v.Pool, File: v.File, Size: v.Size, Keep: v.Persistent()})
+			list = append(list, metadata.Volume{Name: v.Name, Pool: v.Pool, File: v.File, Size: v.Size, Keep: v.Persistent(), Image: imageOf(v)})
 		}
 	}
 	return list
@@ -76,6 +76,7 @@ func (a *Assessment) define(mem Memory) (definition, error) {
 		a.Memo, a.behind = before, before.Behind
 		a.unkept()
 		a.checkSizes(m)
+		a.checkImages(m)
 		a.cannot(before.Cannot)
 		return definition{meta: m, stale: a.stale(m)}, nil
 	}
@@ -89,12 +90,14 @@ func (a *Assessment) define(mem Memory) (definition, error) {
 			return definition{}, fmt.Errorf("cannot read the live XML that libvirt gives of it: %w", err)
 		}
 	}
+	m, seen := a.seenImages(live, m)
 	memo := &Memo{Digest: i.Digest, Inactive: d.Inactive.Hash, Live: d.Live.Hash, Temporary: temporary}
 	def, have, err := a.compareInactive(memo, want, live, m)
 	if err != nil {
 		return def, err
 	}
 	a.checkSizes(m)
+	a.checkImages(m)
 	a.cannot(memo.Cannot)
 	if def.next != nil && m.Digest == i.Digest {
 		def.changes = a.drift(def.changes, before, memo, mem)
@@ -104,8 +107,11 @@ func (a *Assessment) define(mem Memory) (definition, error) {
 	}
 	if def.next == nil {
 		def.meta = m
-		memo.InSync = true
+		memo.InSync = !seen
 		a.Memo = memo
+		if seen && d.Persistent {
+			a.recordImages(m)
+		}
 		a.unkept()
 	} else {
 		have = def.next
@@ -160,6 +166,7 @@ func (a *Assessment) compareInactive(memo *Memo, want, live *domxml.Element, m m
 	if len(changes) == 0 && m.Digest != i.Digest {
 		def.changes = append(def.changes, sizeChanges(m, i)...)
 	}
+	def.changes = append(def.changes, imageChanges(m, i)...)
 	def.changes = append(def.changes, secretChanges(m, i)...)
 	def.next = next
 	def.meta = record(i, kept(i, d, next, live, slots))
@@ -171,6 +178,7 @@ func (a *Assessment) compareInactive(memo *Memo, want, live *domxml.Element, m m
 		def.changes[n] = a.named(c)
 	}
 	def.message += seedWords(def.changes)
+	keepImages(m, &def.meta)
 	if d.Active() {
 		def.keepStale(d)
 	}

@@ -118,8 +118,8 @@ func (c *checker) volumes(list []render.Volume, name string, from int) {
 		}
 		switch {
 		case v.Fetch != nil:
-			if why := c.registry(v.Fetch.Image); why != "" {
-				fail(ruleImage, v.Fetch.Image, "the image %s %s", limit(v.Fetch.Image), why)
+			if why := c.fetch(*v.Fetch); why != "" {
+				fail(ruleImage, v.Fetch.String(), "the image %s %s", limit(v.Fetch.String()), why)
 			}
 		case v.Backing != "":
 			if why := c.outside(v.Backing, append(slices.Clone(c.policy.Images), c.policy.HostPaths...)); why != "" {

@@ -18,7 +18,8 @@ type Policy struct {
 	// Pools are storage pools in which volumes are made; an entry POOL/VOLUME gives volumes that somebody else made there.
 	// Patterns as in path.Match.
 	Pools []string
-	// Images are where disks begin: folders of the host, and registries or repositories (patterns).
+	// Images are where disks begin: folders of the host, registries or repositories, and servers or folders of them, HOST/PATH
+	// (patterns of hosts).
 	Images []string
 	// Probes are the hosts that a readiness probe may name; patterns.
 	Probes []string

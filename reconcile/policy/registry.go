@@ -3,6 +3,7 @@ package policy
 import (
 	"fmt"
 	"net/netip"
+	"net/url"
 	"path"
 	"slices"
 	"strings"
@@ -10,23 +11,65 @@ import (
 	"github.com/gitvirt/gitvirt/render"
 )
 
-// registry says why an image's registry may not be asked; empty when it may.
-func (c *checker) registry(image string) string {
-	host, _, _ := strings.Cut(image, "/")
-	listed := slices.ContainsFunc(c.policy.Images, func(entry string) bool {
+// fetch says why what a volume needs may not be fetched; empty when it may.
+func (c *checker) fetch(f render.Fetch) string {
+	if f.URL == "" {
+		return c.registry(f.Image)
+	}
+	for _, text := range []string{f.URL, f.Checksums} {
+		if text == "" {
+			continue
+		}
+		u, err := url.Parse(text)
+		if err != nil {
+			return "is at no URL"
+		}
+		why := ""
+		if u.Scheme == "file" {
+			if why = c.seed(u.Path); why == "" {
+				why = c.outside(u.Path, append(slices.Clone(c.policy.Images), c.policy.HostPaths...))
+			}
+			if why != "" {
+				why += "; only what is below policy.images or policy.hostPaths of the agent's file is allowed"
+			}
+		} else {
+			why = c.registry(place(u))
+		}
+		if why != "" && text == f.Checksums {
+			why = "has its checksum at " + limit(text) + ", which " + why
+		}
+		if why != "" {
+			return why
+		}
+	}
+	return ""
+}
+
+// place is where a URL leads, as policy.images has it: HOST[:PORT]/PATH.
+func place(u *url.URL) string { return strings.ToLower(u.Host) + path.Clean("/"+u.Path) }
+
+// NamesImage says whether policy.images names a place, a registry's or a server's; "*" names none.
+func (p Policy) NamesImage(at string) bool {
+	host, _, _ := strings.Cut(at, "/")
+	return slices.ContainsFunc(p.Images, func(entry string) bool {
 		if strings.HasPrefix(entry, "/") || entry == "*" {
 			return false
 		}
-		rest, ok := strings.CutPrefix(image, entry)
+		rest, ok := strings.CutPrefix(at, strings.TrimSuffix(entry, "/"))
 		ok = ok && (rest == "" || strings.ContainsRune("/:@", rune(rest[0])))
 		match, err := path.Match(entry, host)
 		return ok || match && err == nil
 	})
+}
+
+// registry says why an image's registry, or a server of images, may not be asked; empty when it may.
+func (c *checker) registry(image string) string {
+	host, _, _ := strings.Cut(image, "/")
 	switch {
-	case listed:
+	case c.policy.NamesImage(image):
 		return ""
 	case !slices.Contains(c.policy.Images, "*"):
-		return "is of a registry or repository that is not in policy.images of the agent's file"
+		return "is of a registry, repository or server that is not in policy.images of the agent's file"
 	case private(host):
 		return fmt.Sprintf("is at an address that only this host can reach: %s has to be named in policy.images of the agent's file, where * is not enough", limit(host))
 	}

@@ -67,6 +67,9 @@ func TestNamesImagesAndProbes(t *testing.T) {
 	probe := func(host string) string {
 		return "domain: {memory: {guest: 1Gi}}\nreadinessProbe: {httpGet: {port: 80, host: \"" + host + "\"}}\n"
 	}
+	at := func(url string) string {
+		return "volume: {image: {url: \"" + url + "\", sha256: " + strings.Repeat("a", 64) + "}"
+	}
 	tests := map[string]struct {
 		spec   string
 		policy func(*policy.Policy)
@@ -90,6 +93,17 @@ func TestNamesImagesAndProbes(t *testing.T) {
 		"another one":                   {disk + "containerDisk: {image: \"registry.example.org/a\"}}]\n", func(p *policy.Policy) { p.Images = []string{"registry.example.com"} }, "image"},
 		"a repository":                  {disk + "containerDisk: {image: \"registry.example.org/team/a:v1\"}}]\n", func(p *policy.Policy) { p.Images = []string{"registry.example.org/team"} }, ""},
 		"a repository of a longer name": {disk + "containerDisk: {image: \"registry.example.org/team-b/a:v1\"}}]\n", func(p *policy.Policy) { p.Images = []string{"registry.example.org/team"} }, "image"},
+		"any server":                    {disk + at("https://files.example.org/disk.qcow2") + "}}]\n", nil, ""},
+		"a server of this host":         {disk + at("http://localhost:8080/disk.qcow2") + "}}]\n", nil, "image"},
+		"metadata by a URL":             {disk + at("http://169.254.169.254/latest/meta-data") + "}}]\n", nil, "image"},
+		"a server that is named":        {disk + at("http://127.0.0.1:8080/disk.qcow2") + "}}]\n", func(p *policy.Policy) { p.Images = []string{"127.0.0.1:*"} }, ""},
+		"a folder of a server":          {disk + at("https://files.example.org/images/a/disk.qcow2?x=y") + "}}]\n", func(p *policy.Policy) { p.Images = []string{"files.example.org/images/"} }, ""},
+		"another folder of it":          {disk + at("https://files.example.org/images-old/disk.qcow2") + "}}]\n", func(p *policy.Policy) { p.Images = []string{"files.example.org/images"} }, "image"},
+		"capitals in a server's name":   {disk + at("https://FILES.example.org/images/disk.qcow2") + "}}]\n", func(p *policy.Policy) { p.Images = []string{"files.example.org/images"} }, ""},
+		"a file of the host":            {disk + at("file:///etc/shadow") + "}}]\n", nil, "image"},
+		"a file that is allowed":        {disk + at("file:///allowed/disk.vmdk") + "}}]\n", func(p *policy.Policy) { p.HostPaths = []string{"/allowed"} }, ""},
+		"a file of images":              {disk + at("file:///var/lib/libvirt/images/disk.vmdk") + "}}]\n", nil, ""},
+		"checksums elsewhere":           {disk + "volume: {image: {url: \"https://files.example.org/d\", checksums: \"http://localhost/s\"}}}]\n", nil, "image"},
 		"an image elsewhere":            {disk + "volume: {image: {path: /etc/shadow, format: raw}}}]\n", nil, "image"},
 		"a probe of the guest":          {"domain: {memory: {guest: 1Gi}}\nreadinessProbe: {tcpSocket: {port: 22}}\n", nil, ""},
 		"a probe of a network":          {probe("10.1.2.3"), nil, ""},

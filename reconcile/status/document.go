@@ -55,6 +55,7 @@ type InstanceStatus struct {
 	Staged     []plan.Staged `json:"staged,omitempty"`
 	Conditions []Condition   `json:"conditions"`
 	Devices    Devices       `json:"devices"`
+	Images     []Image       `json:"images,omitempty"`
 	Restarts   int           `json:"restarts,omitempty"`
 	Failure    *Failed       `json:"failure,omitempty"`
 }

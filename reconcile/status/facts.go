@@ -27,6 +27,8 @@ type Facts struct {
 	// errors, by kind and name (Network/lan).
 	Resources        []plan.ResourceAssessment
 	ResourceFailures map[string]Failure
+	// Digests are of the images that were fetched for the instances, as far as they are known, by the places where they are kept.
+	Digests map[string]string
 	// Failures are the last errors of instances, by name.
 	Failures map[string]Failure
 	// Restarts count how often the restart policy started an instance again, since the agent began.

@@ -43,7 +43,7 @@ func newPage() page {
 // page shows the snapshot to people.
 func (s *Server) page(w http.ResponseWriter, _ *http.Request) {
 	var b bytes.Buffer
-	if err := s.people.template.Execute(&b, s.latest.Load()); err != nil {
+	if err := s.people.template.Execute(&b, s.shown()); err != nil {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return
 	}

@@ -76,6 +76,9 @@ func (s *Snapshot) instance(before *Snapshot, a plan.Assessment) Instance {
 		out.Metadata.OwnerReferences = owner(r.ConfigName())
 		out.Status.Desired = string(stateOf(r))
 	}
+	if a.Instance != nil {
+		out.Status.Images = imagesOf(a.Instance, f.Digests)
+	}
 	if d := a.Domain; d != nil {
 		s.domain(before, old, &out, d)
 	}

@@ -34,6 +34,8 @@ type Sources struct {
 	Alive func() bool
 	// Volumes are those that were listed last, and it answers at once; nil where nobody lists them.
 	Volumes func() []plan.Stored
+	// Downloads are the images that are being fetched; nil when there never are. It does not wait.
+	Downloads func() []Download
 	// Webhook answers what git hosts post; nil when there is none.
 	Webhook http.Handler
 }
@@ -80,6 +82,7 @@ func NewServer(registry *prometheus.Registry, sources Sources) *Server {
 		reply(w, http.StatusOK, Listed(s.latest.Load().Facts.Plan))
 	})
 	get(api+"/volumes", volumes.serve)
+	get(api+"/downloads", s.listDownloads)
 	get(api+"/events", func(w http.ResponseWriter, _ *http.Request) {
 		list(w, "EventList", slices.Values(s.latest.Load().Events))
 	})
@@ -151,9 +154,9 @@ func (s *Server) ready(w http.ResponseWriter, _ *http.Request) {
 }
 
 func (s *Server) instances(w http.ResponseWriter, _ *http.Request) {
-	snapshot := s.latest.Load()
+	shown := s.shown()
 	list(w, "VirtualMachineInstanceList", func(yield func(Instance) bool) {
-		for _, i := range snapshot.Instances {
+		for _, i := range shown.Instances {
 			if !yield(i.whole()) {
 				return
 			}
@@ -175,7 +178,7 @@ func (s *Server) instance(w http.ResponseWriter, r *http.Request) {
 		fail(w, http.StatusNotFound, fmt.Errorf("there is no instance %q on this host", r.PathValue("name")))
 		return
 	}
-	reply(w, http.StatusOK, i.whole())
+	reply(w, http.StatusOK, i.fetching(s.downloads()).whole())
 }
 
 func (s *Server) configs(w http.ResponseWriter, _ *http.Request) {

@@ -58,7 +58,7 @@ func fieldEnums() map[owned]*enum {
 		{reflect.TypeFor[GroupSpec](), "moveVolumes"}:    {values: []string{"Recreate"}},
 		{reflect.TypeFor[StorageClass](), "format"}:      format,
 		{reflect.TypeFor[StorageVolume](), "format"}:     format,
-		{reflect.TypeFor[Image](), "format"}:             format,
+		{reflect.TypeFor[Image](), "format"}:             {values: []string{"qcow2", "raw", "vmdk"}},
 		{reflect.TypeFor[NetworkDisk](), "format"}:       format,
 		{reflect.TypeFor[NetworkDisk](), "protocol"}:     {values: protocols()},
 		{reflect.TypeFor[HostDisk](), "type"}:            {values: []string{"Disk", "DiskOrCreate"}},
@@ -129,8 +129,6 @@ func refusals() map[owned]string {
 		{reflect.TypeFor[Flavour](), "status"}:     status,
 		{reflect.TypeFor[HostNetwork](), "status"}: status,
 		{reflect.TypeFor[StoragePool](), "status"}: status,
-		{reflect.TypeFor[Image](), "url"}:          notYet + "; fetch the image to the host and say its path",
-		{reflect.TypeFor[Image](), "sha256"}:       notYet,
 		{volume, "sysprep"}:                        notYet + "; put the answer file on a disk of its own, and use hostDisk",
 		{volume, "configMap"}:                      inCluster,
 		{volume, "downwardAPI"}:                    inCluster,
@@ -182,7 +180,7 @@ func ignoredFields() map[owned]string {
 	}
 	const pull = "has no effect: an image is fetched once, with what the docker configuration of the agent's user has for its registry"
 	out[owned{reflect.TypeFor[ContainerDisk](), "imagePullPolicy"}] = pull
-	out[owned{reflect.TypeFor[ContainerDisk](), "imagePullSecret"}] = pull
+	out[owned{reflect.TypeFor[ContainerDisk](), "imagePullSecret"}] = pull + ", or that secretRef says"
 	const ranges = "has no effect: the guest's addresses are given by the network that the Host says"
 	out[owned{reflect.TypeFor[PodNetwork](), "vmNetworkCIDR"}] = ranges
 	out[owned{reflect.TypeFor[PodNetwork](), "vmIPv6NetworkCIDR"}] = ranges

@@ -75,6 +75,18 @@ func (s *InstanceSpec) SecretRefs() []SecretAt {
 		if v.Volume != nil && v.Volume.Encryption != nil {
 			add(fmt.Sprintf("volumes[%d].volume.encryption.secretRef", i), v.Volume.Encryption.SecretRef)
 		}
+		if v.Volume != nil && v.Volume.Image != nil {
+			add(fmt.Sprintf("volumes[%d].volume.image.secretRef", i), v.Volume.Image.SecretRef)
+		}
+		if v.EmptyDisk != nil && v.EmptyDisk.Image != nil {
+			add(fmt.Sprintf("volumes[%d].emptyDisk.image.secretRef", i), v.EmptyDisk.Image.SecretRef)
+		}
+		if v.ISO != nil && v.ISO.Image != nil {
+			add(fmt.Sprintf("volumes[%d].iso.image.secretRef", i), v.ISO.Image.SecretRef)
+		}
+		if v.ContainerDisk != nil {
+			add(fmt.Sprintf("volumes[%d].containerDisk.secretRef", i), v.ContainerDisk.SecretRef)
+		}
 	}
 	return all
 }
@@ -114,7 +126,15 @@ func secretsOf(tree map[string]any) []refTree {
 		}
 		if volume, ok := m["volume"].(map[string]any); ok {
 			add(fmt.Sprintf("volumes[%d].volume.encryption", i), volume["encryption"], "secretRef")
+			add(fmt.Sprintf("volumes[%d].volume.image", i), volume["image"], "secretRef")
 		}
+		if empty, ok := m["emptyDisk"].(map[string]any); ok {
+			add(fmt.Sprintf("volumes[%d].emptyDisk.image", i), empty["image"], "secretRef")
+		}
+		if iso, ok := m["iso"].(map[string]any); ok {
+			add(fmt.Sprintf("volumes[%d].iso.image", i), iso["image"], "secretRef")
+		}
+		add(fmt.Sprintf("volumes[%d].containerDisk", i), m["containerDisk"], "secretRef")
 	}
 	return all
 }

@@ -158,32 +158,6 @@ type StorageVolume struct {
 	Encryption *Encryption `json:"encryption,omitempty"`
 }
 
-// Image is where a new volume's content comes from; exactly one of Path and Container is set.
-type Image struct {
-	// Path is a file of the host. The new volume is a qcow2 overlay on it, so it must stay as it is, unless Copy says
-	// otherwise or the volume is raw.
-	Path string `json:"path,omitempty"`
-	// Container is an OCI image that holds the disk below /disk/. The new volume is a qcow2 overlay on a copy of it.
-	Container string `json:"container,omitempty"`
-	// Format is qcow2 or raw; qcow2 when it is left out. A container's is found out.
-	Format string `json:"format,omitempty"`
-	// Copy makes the new volume a full copy, which does not need the image any more. A raw volume is one in any case.
-	Copy bool `json:"copy,omitempty"`
-}
-
-// ContainerDisk is a disk in an OCI image, below /disk/. What the guest writes to it is gone after the run.
-type ContainerDisk struct {
-	// Image is REGISTRY/REPOSITORY[:TAG][@DIGEST]. A tag is looked up once on a host, and its digest kept.
-	Image string `json:"image"`
-	// Path is that of the disk in the image; the only file in /disk when it is left out.
-	Path string `json:"path,omitempty"`
-	// ImagePullPolicy and ImagePullSecret are a cluster's: an image is pulled once, with what the host's docker
-	// configuration has for its registry.
-	ImagePullPolicy string `json:"imagePullPolicy,omitempty"`
-	// ImagePullSecret is a cluster's.
-	ImagePullSecret string `json:"imagePullSecret,omitempty"`
-}
-
 // EmptyDisk is a disk that begins anew at every run: blank, or as an image.
 type EmptyDisk struct {
 	// Capacity is the guest's view of it, in bytes. It may be left out where there is an image.

@@ -41,7 +41,7 @@ networks[2]: says nothing to take it from; say one of libvirt, bridge, direct, p
 volumes[0].emptyDisk.capacity: must be more than 0, such as 10Gi
 volumes[1].hostDisk.path: is missing; say the file's path on the host
 volumes[1].hostDisk.type: is missing; say Disk (the file is there) or DiskOrCreate
-volumes[2].volume.image.path: is missing; say the file's path on the host
+volumes[2].volume.image: says nothing to take it from; say one of path, url, container
 volumes[3].volume: has neither a size nor an image; say one
 volumes[4].cloudInitNoCloud: has no data; say userData
 volumes[5]: says nothing to take it from; say one of volume, containerDisk, emptyDisk, hostDisk, block, hostPath, cloudInitNoCloud, cloudInitConfigDrive, ignition, iso, network

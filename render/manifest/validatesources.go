@@ -163,30 +163,6 @@ func (c *specChecker) storageVolume(at string, v *StorageVolume) {
 	}
 }
 
-func (c *specChecker) image(at string, i *Image) {
-	switch {
-	case i == nil:
-	case i.Path != "" && i.Container != "":
-		c.add(at, "says path and container; take one out")
-	case i.Container != "":
-		c.imageName(at+".container", i.Container)
-		if i.Format != "" {
-			c.add(at+".format", "cannot be said of a container's disk: it is found out; take it out")
-		}
-	case i.Path != "" || !c.partial:
-		c.hostPath(at+".path", i.Path)
-	}
-}
-
-func (c *specChecker) containerDisk(at string, d *ContainerDisk) {
-	if d.Image != "" || !c.partial {
-		c.imageName(at+".image", d.Image)
-	}
-	if p := d.Path; p != "" && (!strings.HasPrefix(p, "/") || strings.Contains(p, "..")) {
-		c.add(at+".path", quoted(p)+" is not a path in the image; write it from the root, such as /disk/root.qcow2")
-	}
-}
-
 // imageForm is what a registry's client can make something of: [HOST[:PORT]/]NAME[:TAG][@DIGEST].
 var imageForm = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._:/-]*(@sha256:[0-9a-f]{64})?$`)
 

@@ -73,7 +73,7 @@ func fromElement(e *domxml.Element) (*Metadata, error) {
 		case "volume":
 			m.Volumes = append(m.Volumes, Volume{
 				Name: c.Attr("name"), Pool: c.Attr("pool"), File: c.Attr("file"),
-				Size: number(c.Attr("size")), Keep: c.Attr("keep") == "yes", First: c.Attr("first"),
+				Size: number(c.Attr("size")), Keep: c.Attr("keep") == "yes", Image: c.Attr("image"), First: c.Attr("first"),
 			})
 		case "secret":
 			m.Secrets = append(m.Secrets, Secret{Name: c.Attr("name"), Token: c.Attr("token")})
@@ -128,7 +128,7 @@ func (m *Metadata) Element() *domxml.Element {
 	}
 	add("removal", "deletionPolicy", m.DeletionPolicy, "graceSeconds", number(m.GraceSeconds))
 	for _, v := range m.Volumes {
-		add("volume", "name", v.Name, "pool", v.Pool, "file", v.File, "size", number(v.Size), "keep", yes(v.Keep), "first", v.First)
+		add("volume", "name", v.Name, "pool", v.Pool, "file", v.File, "size", number(v.Size), "keep", yes(v.Keep), "image", v.Image, "first", v.First)
 	}
 	for _, s := range m.Secrets {
 		add("secret", "name", s.Name, "token", s.Token)

@@ -84,6 +84,8 @@ type Volume struct {
 	File string // the volume's name in the pool
 	Size int64  // bytes; 0: not known
 	Keep bool   // it persists: it outlives the domain
+	// Image tells the image that it began as from others; empty when it has none, or it is not known.
+	Image string
 	// First is the seed that the guest was set up with, where it does not look at File any more; empty otherwise.
 	First string
 }

@@ -18,7 +18,7 @@ func full(t testing.TB) Metadata {
 		Config: "web", Revision: "abc", Digest: "sha256:1", Flavour: "small", Run: 3, UID: "u", Outcome: OutcomeStarted, Paused: true,
 		Started: "sha256:1", Good: Version{"abc", "sha256:1"}, Failed: Failure{Version{"def", "sha256:2"}, "the guest's agent says \"no\""},
 		DeletionPolicy: "Delete", GraceSeconds: 60,
-		Volumes: []Volume{{Name: "root", Pool: "default", File: "web.root.qcow2", Size: 1 << 30, Keep: true}, {Name: "init", Pool: "default", File: "i.iso"}},
+		Volumes: []Volume{{Name: "root", Pool: "default", File: "web.root.qcow2", Size: 1 << 30, Keep: true, Image: "0123456789ab"}, {Name: "init", Pool: "default", File: "i.iso"}},
 		Secrets: []Secret{{"chap", "hmac:00"}},
 		Slots:   domxml.Slots{"root": {PCI: "0000:04:00.0", Dev: "vda"}, "init": {Dev: "sda"}},
 		Applied: Pack(e),

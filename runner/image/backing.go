@@ -32,8 +32,11 @@ func Backing(path string) (string, error) {
 		return "", err
 	}
 	at, length := binary.BigEndian.Uint64(b[8:]), binary.BigEndian.Uint32(b[16:])
-	if binary.BigEndian.Uint32(b) != qcow2Magic || at == 0 || at > 1<<30 || length == 0 || length > maxBackingName {
+	switch {
+	case binary.BigEndian.Uint32(b) != qcow2Magic || at == 0 || length == 0:
 		return "", nil
+	case at > 1<<30 || length > maxBackingName:
+		return "", unusable("%s is a qcow2 image whose header cannot be true", path)
 	}
 	name := make([]byte, length)
 	if _, err := f.ReadAt(name, int64(at)); err != nil && !errors.Is(err, io.EOF) {

@@ -160,3 +160,6 @@ func Sweep(dir string) error {
 	}
 	return nil
 }
+
+// Adopt makes a file that is there a temporary one: it is given its own name, or removed.
+func Adopt(f *os.File) *Temp { return &Temp{File: f} }

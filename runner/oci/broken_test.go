@@ -16,8 +16,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/gitvirt/gitvirt/runner/download"
 	"github.com/gitvirt/gitvirt/runner/image"
-	"github.com/gitvirt/gitvirt/runner/oci"
 )
 
 // noise does not compress.
@@ -61,7 +61,7 @@ func TestSpoilt(t *testing.T) {
 	// The archive's end is followed by zeroes, which nobody but the check of the digest looks at.
 	img, digest := h.push("disks/it", disk(t, noise(20_000)))
 	img += "@" + digest
-	f := fetcher(t, oci.Options{})
+	f := fetcher(t, download.Options{})
 	dir := t.TempDir()
 	for _, blobs := range []bool{true, false} {
 		for at, size := 0, 1; size > 0; at += max(1, size/40) {
@@ -123,7 +123,7 @@ func TestCut(t *testing.T) {
 			if !blobs {
 				size.Store(400)
 			}
-			f := fetcher(t, oci.Options{})
+			f := fetcher(t, download.Options{})
 			_, err := f.Fetch(t.Context(), img, "", filepath.Join(dir, "disk"))
 			if err == nil || errors.Is(err, image.ErrUnusable) {
 				t.Errorf("cut at %v (blobs: %v) it gives %v", share, blobs, err)
@@ -141,7 +141,7 @@ func TestCut(t *testing.T) {
 func TestMissing(t *testing.T) {
 	t.Parallel()
 	h := newHub(t)
-	f := fetcher(t, oci.Options{})
+	f := fetcher(t, download.Options{})
 	to := filepath.Join(t.TempDir(), "a", "disk")
 	_, err := f.Fetch(t.Context(), h.addr+"/disks/it:v2", "", to)
 	if err == nil || errors.Is(err, image.ErrUnusable) || !strings.Contains(err.Error(), "no such image") {
@@ -159,7 +159,7 @@ func TestMissing(t *testing.T) {
 
 func TestNames(t *testing.T) {
 	t.Parallel()
-	f := fetcher(t, oci.Options{})
+	f := fetcher(t, download.Options{})
 	dir := t.TempDir()
 	for img, want := range map[string]string{
 		"": "names no registry", "debian": "names no registry", "team/debian:12": "names no registry",
@@ -190,7 +190,7 @@ func TestPlainHTTP(t *testing.T) {
 		}
 		return w
 	})
-	_, err := fetcher(t, oci.Options{}).Fetch(t.Context(), img, "", filepath.Join(t.TempDir(), "disk"))
+	_, err := fetcher(t, download.Options{}).Fetch(t.Context(), img, "", filepath.Join(t.TempDir(), "disk"))
 	if err == nil || !strings.Contains(err.Error(), "others need TLS") {
 		t.Errorf("it gives %v", err)
 	}
@@ -202,12 +202,12 @@ func TestBounds(t *testing.T) {
 	h := newHub(t)
 	img, _ := h.push("disks/it", disk(t, noise(mib)))
 	dir := t.TempDir()
-	_, err := fetcher(t, oci.Options{Limit: mib - 1}).Fetch(t.Context(), img, "", filepath.Join(dir, "disk"))
+	_, err := fetcher(t, download.Options{Limit: mib - 1}).Fetch(t.Context(), img, "", filepath.Join(dir, "disk"))
 	if !errors.Is(err, image.ErrUnusable) || !strings.Contains(err.Error(), "1048576 bytes, and 1048575 may be fetched") {
 		t.Errorf("too large: %v", err)
 	}
 	nothing(t, dir)
-	_, err = fetcher(t, oci.Options{Reserve: 1 << 60}).Fetch(t.Context(), img, "", filepath.Join(dir, "disk"))
+	_, err = fetcher(t, download.Options{Reserve: 1 << 60}).Fetch(t.Context(), img, "", filepath.Join(dir, "disk"))
 	if err == nil || errors.Is(err, image.ErrUnusable) || !strings.Contains(err.Error(), "is full: it has") {
 		t.Errorf("a full disk: %v", err)
 	}
@@ -247,7 +247,7 @@ func TestCancel(t *testing.T) {
 	t.Parallel()
 	_, img, halted, _ := halting(t)
 	dir := t.TempDir()
-	f := fetcher(t, oci.Options{})
+	f := fetcher(t, download.Options{})
 	ctx, cancel := context.WithCancelCause(t.Context())
 	enough := errors.New("enough")
 	go func() {
@@ -269,7 +269,7 @@ func TestStall(t *testing.T) {
 	t.Parallel()
 	_, img, _, _ := halting(t)
 	dir := t.TempDir()
-	_, err := fetcher(t, oci.Options{Patience: 200 * time.Millisecond}).Fetch(t.Context(), img, "", filepath.Join(dir, "disk"))
+	_, err := fetcher(t, download.Options{Patience: 200 * time.Millisecond}).Fetch(t.Context(), img, "", filepath.Join(dir, "disk"))
 	if err == nil || errors.Is(err, image.ErrUnusable) || !strings.Contains(err.Error(), "nothing has moved for 200ms") {
 		t.Errorf("it gives %v", err)
 	}
@@ -281,7 +281,7 @@ func TestShared(t *testing.T) {
 	t.Parallel()
 	h, img, halted, letGo := halting(t)
 	to := filepath.Join(t.TempDir(), "disk")
-	f := fetcher(t, oci.Options{})
+	f := fetcher(t, download.Options{})
 	first, giveUp := context.WithCancel(t.Context())
 	gone := make(chan error, 1)
 	go func() {
@@ -320,7 +320,7 @@ func TestShared(t *testing.T) {
 func TestTwoAtOnce(t *testing.T) {
 	t.Parallel()
 	h, img, halted, letGo := halting(t)
-	f := fetcher(t, oci.Options{})
+	f := fetcher(t, download.Options{})
 	var all sync.WaitGroup
 	dir := t.TempDir()
 	for n := range 6 {

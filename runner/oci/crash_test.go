@@ -9,14 +9,13 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"syscall"
 	"testing"
 
 	"golang.org/x/sys/unix"
 
-	"github.com/gitvirt/gitvirt/runner/oci"
+	"github.com/gitvirt/gitvirt/runner/download"
 )
 
 // helperVariable has the test binary be a process for a test instead.
@@ -32,14 +31,11 @@ func TestMain(m *testing.M) {
 func help(args []string) int {
 	var err error
 	switch args[0] {
-	case "killed":
-		step, _ := strconv.Atoi(args[4]) // the test wrote it
-		err = oci.BringUntil(args[1], args[2], "first", args[3], step)
 	case "full":
 		// The signal for files that are too large is ignored, so that writing fails as on a full disk.
 		signal.Ignore(syscall.SIGXFSZ)
 		if err = unix.Setrlimit(unix.RLIMIT_FSIZE, &unix.Rlimit{Cur: 100_000, Max: 100_000}); err == nil {
-			_, err = oci.New(oci.Options{}).Fetch(context.Background(), args[1], "", args[2])
+			_, err = newFetcher(download.Options{}).Fetch(context.Background(), args[1], "", args[2])
 		}
 	}
 	if err != nil {
@@ -54,33 +50,6 @@ func helper(args ...string) (string, error) {
 	c.Env = append(os.Environ(), helperVariable+"="+strings.Join(args, " "))
 	out, err := c.CombinedOutput()
 	return string(out), err
-}
-
-// TestKilled has a process killed after each step of a fetch: the next fetch mends it, with what was pinned if that was.
-func TestKilled(t *testing.T) {
-	t.Parallel()
-	h := newHub(t)
-	img, first := h.push("disks/it", disk(t, "first"))
-	h.push("disks/it", disk(t, "second"))
-	for step := range oci.Steps {
-		to := filepath.Join(t.TempDir(), "a", "disk")
-		if out, err := helper("killed", img, first, to, fmt.Sprint(step)); err != nil {
-			t.Fatal(err, out)
-		}
-		if _, err := os.Stat(to); (err == nil) != (step == 4) {
-			t.Errorf("killed after step %d there is a file: %v", step, err)
-		}
-		want := "second"
-		if step >= 3 {
-			want = "first"
-		}
-		if _, err := fetcher(t, oci.Options{}).Fetch(t.Context(), img, "", to); err != nil || read(t, to) != want {
-			t.Errorf("killed after step %d it is %s, %v", step, read(t, to), err)
-		}
-		if all, err := os.ReadDir(filepath.Dir(to)); err != nil || len(all) != 2 {
-			t.Errorf("killed after step %d there are %v, %v", step, all, err)
-		}
-	}
 }
 
 // TestFullDisk: what cannot be written is not there.
@@ -111,7 +80,7 @@ func TestAuth(t *testing.T) {
 	config := t.TempDir()
 	t.Setenv("DOCKER_CONFIG", config)
 	to := filepath.Join(t.TempDir(), "disk")
-	f := fetcher(t, oci.Options{})
+	f := fetcher(t, download.Options{})
 	if _, err := f.Fetch(t.Context(), img, "", to); err == nil || !strings.Contains(err.Error(), "401") {
 		t.Errorf("without a password it gives %v", err)
 	}

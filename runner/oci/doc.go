@@ -1,3 +1,3 @@
-// Package oci brings single files out of OCI images in registries: disks (KubeVirt's containerDisk) and kernels. A file is
-// at its place whole or not at all, is pinned by the image's digest, and once there is not fetched again.
+// Package oci is the source of single files out of OCI images in registries: disks (KubeVirt's containerDisk) and kernels. A
+// file is pinned by the image's digest.
 package oci

@@ -10,18 +10,19 @@ import (
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
+	"github.com/gitvirt/gitvirt/runner/download"
 	"github.com/gitvirt/gitvirt/runner/image"
 )
 
 // extract writes a file of an image. The layers are read from the top down, each to its end, where its digest is checked;
 // the first file that can be the one is written on the way, so that it need not be fetched twice. Only where links lead
 // to another, its layer is read again.
-func extract(ctx context.Context, img v1.Image, file string, w *writer) (_ *image.Temp, err error) {
+func extract(ctx context.Context, img v1.Image, file string, j *download.Job) (_ *image.Temp, err error) {
 	layers, err := img.Layers()
 	if err != nil {
 		return nil, unusable("cannot read its manifest: %w", err)
 	}
-	s := scan{ctx: ctx, w: w, tree: newTree(), file: clean(file)}
+	s := scan{ctx: ctx, job: j, tree: newTree(), file: clean(file)}
 	defer func() {
 		if err != nil && s.tmp != nil {
 			s.tmp.Discard()
@@ -62,7 +63,7 @@ func extract(ctx context.Context, img v1.Image, file string, w *writer) (_ *imag
 // scan reads layers, and keeps the content of one file.
 type scan struct {
 	ctx   context.Context
-	w     *writer
+	job   *download.Job
 	tree  *tree
 	file  string // the one that is wanted; empty for a disk
 	count int
@@ -125,10 +126,14 @@ func (s *scan) keep(content io.Reader, size int64, layer int, name string) error
 		s.tmp.Discard()
 		s.tmp = nil
 	}
-	tmp, err := s.w.write(content, size)
+	tmp, err := s.job.Write(s.ctx, content, size)
 	if err != nil {
 		return err
 	}
 	s.tmp, s.size, s.has.layer, s.has.name = tmp, size, layer, name
 	return nil
+}
+
+func unusable(format string, args ...any) error {
+	return fmt.Errorf("%w: %w", image.ErrUnusable, fmt.Errorf(format, args...))
 }

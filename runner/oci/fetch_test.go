@@ -19,6 +19,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 	"golang.org/x/sys/unix"
 
+	"github.com/gitvirt/gitvirt/runner/download"
 	"github.com/gitvirt/gitvirt/runner/image"
 	"github.com/gitvirt/gitvirt/runner/oci"
 )
@@ -85,7 +86,7 @@ func TestFetch(t *testing.T) {
 			img, want := h.push("disks/it:v1", build(t, test.layers...))
 			dir := filepath.Join(t.TempDir(), "oci", "0123456789abcdef")
 			to := filepath.Join(dir, "disk")
-			f := fetcher(t, oci.Options{})
+			f := fetcher(t, download.Options{})
 			digest, err := f.Fetch(t.Context(), img, test.path, to)
 			if test.want == "" {
 				if !errors.Is(err, image.ErrUnusable) || !strings.Contains(err.Error(), test.err) || !strings.Contains(err.Error(), img) {
@@ -116,7 +117,7 @@ func TestFetch(t *testing.T) {
 func TestSparse(t *testing.T) {
 	t.Parallel()
 	h := newHub(t)
-	f := fetcher(t, oci.Options{})
+	f := fetcher(t, download.Options{})
 	for name, content := range map[string]string{
 		"zeroes": strings.Repeat("\x00", 8*mib+1),
 		"middle": "a" + strings.Repeat("\x00", 3*mib) + "b" + strings.Repeat("\x00", 5000) + "c",
@@ -141,8 +142,10 @@ func TestPinned(t *testing.T) {
 	h := newHub(t)
 	img, first := h.push("disks/it:latest", disk(t, "first"))
 	to := filepath.Join(t.TempDir(), "disk")
-	get := func(img string) (string, error) { return fetcher(t, oci.Options{}).Fetch(t.Context(), img, "", to) }
-	if pinned, err := oci.Pinned(img, "", to); pinned || err != nil {
+	get := func(img string) (string, error) {
+		return fetcher(t, download.Options{}).Fetch(t.Context(), img, "", to)
+	}
+	if pinned, err := (oci.Source{Image: img}).Pinned(to); pinned || err != nil {
 		t.Errorf("it is pinned before it is fetched: %v", err)
 	}
 	if _, err := get(img); err != nil {
@@ -159,7 +162,7 @@ func TestPinned(t *testing.T) {
 	if digest, err := get(img); digest != first || err != nil || read(t, to) != "first" {
 		t.Errorf("fetched after it was removed it is %s, %v", digest, err)
 	}
-	if pinned, err := oci.Pinned(img, "", to); !pinned || err != nil {
+	if pinned, err := (oci.Source{Image: img}).Pinned(to); !pinned || err != nil {
 		t.Errorf("it is not pinned, %v", err)
 	}
 	if _, err := get(h.addr + "/disks/it:other"); err == nil || !strings.Contains(err.Error(), "of another image") {
@@ -170,7 +173,7 @@ func TestPinned(t *testing.T) {
 		if digest, err := get(named); digest != first || err != nil || read(t, to) != "first" {
 			t.Errorf("by its digest it is %s, %v", digest, err)
 		}
-		if pinned, err := oci.Pinned(named, "", "/nowhere"); !pinned || err != nil {
+		if pinned, err := (oci.Source{Image: named}).Pinned("/nowhere"); !pinned || err != nil {
 			t.Errorf("%s is not pinned, %v", named, err)
 		}
 	}
@@ -196,11 +199,11 @@ func TestPlatform(t *testing.T) {
 	}
 	other := v1.Platform{OS: "linux", Architecture: "mips"}
 	to := filepath.Join(t.TempDir(), "disk")
-	_, err := fetcher(t, oci.Options{}).Fetch(t.Context(), push("disks/a:1", other, v1.Platform{OS: "windows", Architecture: arch}), "", to)
+	_, err := fetcher(t, download.Options{}).Fetch(t.Context(), push("disks/a:1", other, v1.Platform{OS: "windows", Architecture: arch}), "", to)
 	if !errors.Is(err, image.ErrUnusable) || !strings.Contains(err.Error(), `no image for linux/`+arch+`, but for ["linux/mips"`) {
 		t.Errorf("it gives %v", err)
 	}
-	if _, err := fetcher(t, oci.Options{}).Fetch(t.Context(), push("disks/a:2", other, v1.Platform{OS: "linux", Architecture: arch}), "", to); err != nil ||
+	if _, err := fetcher(t, download.Options{}).Fetch(t.Context(), push("disks/a:2", other, v1.Platform{OS: "linux", Architecture: arch}), "", to); err != nil ||
 		read(t, to) != arch {
 		t.Errorf("it gives %v", err)
 	}
@@ -217,7 +220,7 @@ func TestOtherCompressions(t *testing.T) {
 	}
 	named, _ := h.push("disks/plain", img)
 	to := filepath.Join(t.TempDir(), "disk")
-	if _, err := fetcher(t, oci.Options{}).Fetch(t.Context(), named, "", to); err != nil || read(t, to) != "content" {
+	if _, err := fetcher(t, download.Options{}).Fetch(t.Context(), named, "", to); err != nil || read(t, to) != "content" {
 		t.Error(err)
 	}
 	// What is no archive at all is an error that is worth another try: it may have been spoilt on its way.
@@ -227,7 +230,7 @@ func TestOtherCompressions(t *testing.T) {
 	}
 	named, _ = h.push("disks/garbage", img)
 	dir := t.TempDir()
-	if _, err := fetcher(t, oci.Options{}).Fetch(t.Context(), named, "", filepath.Join(dir, "disk")); err == nil || errors.Is(err, io.EOF) {
+	if _, err := fetcher(t, download.Options{}).Fetch(t.Context(), named, "", filepath.Join(dir, "disk")); err == nil || errors.Is(err, io.EOF) {
 		t.Error(err)
 	}
 	nothing(t, dir)

@@ -4,7 +4,9 @@ import (
 	"archive/tar"
 	"bytes"
 	"compress/gzip"
+	"context"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"log/slog"
@@ -27,6 +29,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 
+	"github.com/gitvirt/gitvirt/runner/download"
 	"github.com/gitvirt/gitvirt/runner/oci"
 )
 
@@ -147,12 +150,36 @@ func disk(t testing.TB, content string) v1.Image {
 	return build(t, []file{{name: "disk/", kind: tar.TypeDir}, {name: "disk/disk.img", content: content}})
 }
 
-func fetcher(t testing.TB, opts oci.Options) *oci.Fetcher {
+// ociFetcher fetches files of OCI images.
+type ociFetcher struct {
+	*download.Fetcher
+	users *atomic.Int64
+}
+
+func newFetcher(opts download.Options) ociFetcher {
+	return ociFetcher{download.New(opts), new(atomic.Int64)}
+}
+
+func (f ociFetcher) Fetch(ctx context.Context, img, path, to string) (string, error) {
+	return f.Fetcher.Fetch(ctx, oci.Source{Image: img, Path: path}, to, fmt.Sprint(f.users.Add(1)))
+}
+
+// Waiting is how many wait for the fetch to a place.
+func (f ociFetcher) Waiting(to string) int {
+	for _, s := range f.States() {
+		if s.To == to {
+			return len(s.Users)
+		}
+	}
+	return 0
+}
+
+func fetcher(t testing.TB, opts download.Options) ociFetcher {
 	t.Helper()
 	if opts.Logger == nil {
 		opts.Logger = slog.New(slog.DiscardHandler)
 	}
-	f := oci.New(opts)
+	f := newFetcher(opts)
 	t.Cleanup(f.Close)
 	return f
 }

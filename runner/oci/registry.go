@@ -4,20 +4,18 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
-	"net/netip"
 	"runtime"
 	"strings"
-	"syscall"
-	"time"
 
 	"github.com/google/go-containerregistry/pkg/authn"
 	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
+
+	"github.com/gitvirt/gitvirt/runner/download"
 )
 
 // parse reads an image's name. The registry has to be said: without it others take one of their own.
@@ -40,20 +38,24 @@ type remoteImage struct {
 }
 
 // open asks the registry for an image's manifest.
-func open(ctx context.Context, p *progress, img, pinned string) (*remote.Descriptor, error) {
-	ref, err := parse(img)
+func (s Source) open(ctx context.Context, j *download.Job) (*remote.Descriptor, error) {
+	ref, err := parse(s.Image)
 	if err != nil {
 		return nil, err
 	}
-	if pinned != "" {
-		ref = ref.Context().Digest(pinned)
+	if j.Pinned != "" {
+		ref = ref.Context().Digest(j.Pinned)
 	}
-	desc, err := remote.Get(ref, remote.WithContext(ctx), remote.WithAuthFromKeychain(authn.DefaultKeychain),
-		remote.WithTransport(&counting{p, p.via}), remote.WithUserAgent("gitvirt"))
+	login := s.Login
+	if login == nil {
+		login = authn.DefaultKeychain
+	}
+	desc, err := remote.Get(ref, remote.WithContext(ctx), remote.WithAuthFromKeychain(login),
+		remote.WithTransport(secure{j.Transport()}), remote.WithUserAgent("gitvirt"))
 	var answer *transport.Error
 	if errors.As(err, &answer) && answer.StatusCode == http.StatusNotFound {
-		if pinned != "" && !strings.Contains(img, "@") {
-			return nil, fmt.Errorf("the image was pinned as %s, which the registry does not have any more: %w", pinned, err)
+		if j.Pinned != "" && !strings.Contains(s.Image, "@") {
+			return nil, fmt.Errorf("the image was pinned as %s, which the registry does not have any more: %w", j.Pinned, err)
 		}
 		return nil, fmt.Errorf("the registry has no such image: %w", err)
 	}
@@ -93,62 +95,19 @@ func choose(desc *remote.Descriptor) (*remoteImage, error) {
 	return nil, unusable("it has no image for %s, but for %q", want, others)
 }
 
-// counting is the way to registries. It counts what comes, and uses plain HTTP to this host only: the library would use it
-// in private networks too, and follow a redirect to it.
-type counting struct {
-	p   *progress
-	via http.RoundTripper
-}
+// secure is the way to registries: plain HTTP to this host only. The library would use it in private networks too, and follow a
+// redirect to it.
+type secure struct{ via http.RoundTripper }
 
-// newTransport is the library's, which goes to no address of the host's own link: what a name stands for there, a document cannot
-// be judged by, and clouds tell a machine its secrets there.
-func newTransport() http.RoundTripper {
-	usual, ok := remote.DefaultTransport.(*http.Transport)
-	if !ok {
-		usual = &http.Transport{Proxy: http.ProxyFromEnvironment}
-	}
-	t := usual.Clone()
-	t.DialContext = (&net.Dialer{Timeout: 5 * time.Second, KeepAlive: 30 * time.Second, Control: refuseLink}).DialContext
-	return t
-}
-
-// metadata is where a cloud's secrets are in IPv6, which is no link-local address.
-var metadata = netip.MustParseAddr("fd00:ec2::254")
-
-func refuseLink(_, address string, _ syscall.RawConn) error {
-	at, err := netip.ParseAddrPort(address)
-	if err != nil {
-		return fmt.Errorf("cannot tell what %s is: %w", address, err)
-	}
-	if ip := at.Addr().Unmap(); ip.IsLinkLocalUnicast() || ip.IsMulticast() || ip.WithZone("") == metadata {
-		return fmt.Errorf("%s is not asked: it is an address of this host's own link", ip)
-	}
-	return nil
-}
-
-func (c *counting) RoundTrip(r *http.Request) (*http.Response, error) {
+// RoundTrip is http.RoundTripper's.
+func (s secure) RoundTrip(r *http.Request) (*http.Response, error) {
 	if r.URL.Scheme != "https" && !loopback(r.URL.Hostname()) {
 		return nil, fmt.Errorf("%s is not asked by %s: only a registry on this host is; others need TLS", r.URL.Host, r.URL.Scheme)
 	}
-	answer, err := c.via.RoundTrip(r)
-	if err == nil {
-		answer.Body = &countingBody{answer.Body, c.p}
-	}
-	return answer, err
+	return s.via.RoundTrip(r)
 }
 
 func loopback(host string) bool {
 	ip := net.ParseIP(host)
 	return host == "localhost" || ip != nil && ip.IsLoopback()
-}
-
-type countingBody struct {
-	io.ReadCloser
-	p *progress
-}
-
-func (b *countingBody) Read(buf []byte) (int, error) {
-	n, err := b.ReadCloser.Read(buf)
-	b.p.received.Add(int64(n))
-	return n, err
 }

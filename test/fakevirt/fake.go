@@ -117,7 +117,7 @@ func (l *Libvirt) step(s plan.Step) error {
 	case plan.OpVolumes:
 		for _, v := range s.Volumes {
 			if v.Fetch != nil {
-				l.fetched[cmp.Or(v.Backing, v.Path)] = v.Fetch.Image
+				l.fetched[cmp.Or(v.Backing, v.Path)] = v.Fetch.String()
 				if v.Kind == render.VolumeFetched || v.Kind == render.VolumeEmpty && !s.Fresh {
 					continue
 				}
