@@ -196,7 +196,12 @@ func (a *Assessment) write(def *definition, effect Effect) {
 	}
 	steps := a.prepare(checked(a.Instance.Volumes, before), false)
 	steps = append(steps, a.set()...) // once the definition says the new tokens, nobody can tell that libvirt has the old values
-	steps = append(steps, a.step(Step{Op: OpDefine, XML: def.next.String()}))
+	if def.recordOnly {
+		effect = EffectLive
+		steps = append(steps, a.step(Step{Op: OpMetadata, Metadata: &def.meta, Config: true}))
+	} else {
+		steps = append(steps, a.step(Step{Op: OpDefine, XML: def.next.String()}))
+	}
 	if a.Domain.Active() && len(def.stale) > 0 {
 		steps = append(steps, a.step(Step{Op: OpDeleteVolumes, Volumes: def.stale}))
 	}
