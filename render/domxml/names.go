@@ -1,5 +1,7 @@
 package domxml
 
+import "slices"
+
 // Unnamed are the devices of want that have a name there, and are in have without one: those that were there before they
 // were ours. Names are those of their user aliases.
 func Unnamed(want, have *Element) []string {
@@ -7,17 +9,29 @@ func Unnamed(want, have *Element) []string {
 	if devices == nil || there == nil {
 		return nil
 	}
-	var names []string
+	var all []string
 	for _, kind := range childNames(devices, nil) {
-		wants := named(devices, kind)
-		pairs := pair("devices/"+kind, wants, named(there, kind))
-		for _, w := range wants {
-			if h := pairs[w]; h != nil && w.UserAlias() != "" && h.UserAlias() == "" {
-				names = append(names, w.UserAlias())
+		haves := named(there, kind)
+		carried := map[string]bool{}
+		for _, h := range haves {
+			carried[h.UserAlias()] = true
+		}
+		wants, names := named(devices, kind), map[*Element]string{}
+		for n, w := range wants {
+			if name := w.UserAlias(); name != "" && !carried[name] {
+				c := *w // without its name it is known by what it says
+				c.Children = slices.DeleteFunc(slices.Clone(w.Children), func(e *Element) bool { return e.Name == "alias" })
+				wants[n], names[&c] = &c, name
+			}
+		}
+		for w, h := range pair("devices/"+kind, wants, haves) {
+			if names[w] != "" && h.UserAlias() == "" {
+				all = append(all, names[w])
 			}
 		}
 	}
-	return names
+	slices.Sort(all)
+	return all
 }
 
 // Unname returns a copy of a domain in which the devices with these names have none. It is the domain itself when there are

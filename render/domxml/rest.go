@@ -81,6 +81,9 @@ func identify(path string, r, said *Element, only bool) bool {
 		}
 		return true
 	}
+	if only {
+		return true
+	}
 	for _, key := range identityOf(path).keys {
 		if isAttribute(key) {
 			if v, ok := said.lookup(key[1:]); ok {
@@ -89,7 +92,7 @@ func identify(path string, r, said *Element, only bool) bool {
 			}
 		}
 	}
-	return only
+	return false
 }
 
 // isAttribute says whether a key is an attribute of the element itself.

@@ -41,6 +41,7 @@ func (s *sketch) addInputs(all *domxml.Element) {
 		name, ok := s.name(d, kind)
 		if part := "input/" + name; ok && s.says(part) {
 			list = append(list, map[string]any{"name": name, "type": kind, "bus": bus})
+			call(d, name)
 			s.inputs = append(s.inputs, part)
 		}
 	}
@@ -79,11 +80,13 @@ func (s *sketch) single() {
 	}
 	if d := one("watchdog", "watchdog"); d != nil && d.Attr("model") == "i6300esb" {
 		if name, ok := s.name(d, "watchdog"); ok {
+			call(d, name)
 			s.devices["watchdog"] = map[string]any{"name": name, "i6300esb": map[string]any{"action": d.Attr("action")}}
 		}
 	}
 	if d := one("sound", "sound"); d != nil {
 		if name, ok := s.name(d, "sound"); ok {
+			call(d, name)
 			s.devices["sound"] = map[string]any{"name": name, "model": d.Attr("model")}
 		}
 	}
@@ -99,7 +102,7 @@ func (s *sketch) single() {
 			s.devices["tpm"] = tpm
 		}
 	}
-	if d := one("graphics", "autoattachGraphicsDevice"); d != nil && d.Attr("type") == "vnc" && d.Child("listen").Attr("type") == "socket" {
+	if d := one("graphics", "autoattachGraphicsDevice"); d != nil && d.Attr("type") == "vnc" && d.Attr("socket") == "" && d.Child("listen").Attr("type") == "socket" {
 		if v := one("video", "video"); v != nil {
 			s.devices["autoattachGraphicsDevice"] = true
 			s.devices["video"] = map[string]any{"type": v.Child("model").Attr("type")}

@@ -62,6 +62,8 @@ func (s *sketch) addDisks(all *domxml.Element) {
 			disk["blockSize"] = map[string]any{"custom": map[string]any{"logical": logical, "physical": physical}}
 		}
 		bootOrder(disk, d)
+		call(d, name)
+		s.parts["disk/"+target.Attr("dev")] = "disk/" + name
 		list = append(list, disk)
 		s.disks = append(s.disks, "disk/"+name)
 		if source != nil {

@@ -1,6 +1,7 @@
 package imported
 
 import (
+	"errors"
 	"fmt"
 	"regexp"
 	"slices"
@@ -40,8 +41,8 @@ type Machine struct {
 	Text []byte
 	// Instance is what they render to.
 	Instance *render.Instance
-	// Whole says that libvirt's language says all of it.
-	Whole bool
+	// Whole says why libvirt's language says all of it; nil where the template's words say what they can.
+	Whole error
 	// Kept are what the documents do not say, so that the domain keeps it as it is: passwords, and secrets of the host's.
 	Kept []string
 }
@@ -82,8 +83,9 @@ func Make(d Domain, h Host) (Machine, error) {
 	}
 	have, kept := cleaned(d.XML, h)
 	m, err := structured(d, have, h)
-	if err != nil {
+	if why := err; why != nil {
 		m, err = whole(d, have, h)
+		m.Whole = why
 	}
 	m.Kept = kept
 	return m, err
@@ -95,6 +97,9 @@ func structured(d Domain, have *domxml.Element, h Host) (Machine, error) {
 	for range most {
 		s := newSketch(d.XML.Child("name").Text, have, h, taken)
 		tree := s.tree()
+		if _, said := s.domain["memory"]; !said {
+			tree["domainXML"] = indented(sizeOf(s.have)) // without it there is no machine
+		}
 		text := write(d, h, tree)
 		i, problems := h.Complete(text)
 		if i == nil {
@@ -103,20 +108,36 @@ func structured(d Domain, have *domxml.Element, h Host) (Machine, error) {
 			}
 			continue
 		}
-		if s.blameChanges(contradictions(i.Domain, have)) {
+		if s.blameChanges(contradictions(i.Domain, s.have)) {
 			continue
 		}
-		if rest := domxml.Rest(have, i.Domain); rest != nil {
+		said := i.Domain.Clone()
+		if tree["domainXML"] != nil {
+			said.Remove(said.Child("memory"))
+		}
+		if rest := domxml.Rest(s.have, said); rest != nil {
 			tree["domainXML"] = indented(rest)
 		}
 		text = write(d, h, tree)
 		if i, problems = h.Complete(text); i == nil {
 			return Machine{}, fmt.Errorf("cannot say it: %s", problems[0])
 		}
-		m := Machine{Text: text, Instance: i}
-		return m, verify(i.Domain, have, d.XML)
+		err := verify(i.Domain, have, d.XML)
+		if wrong := (*DifferenceError)(nil); errors.As(err, &wrong) && s.blameChanges(wrong.Changes) {
+			continue
+		}
+		return Machine{Text: text, Instance: i}, err
 	}
 	return Machine{}, fmt.Errorf("cannot say it in fewer than %d steps", most)
+}
+
+// sizeOf is a domain that says nothing but its memory.
+func sizeOf(have *domxml.Element) *domxml.Element {
+	e := domxml.New("domain")
+	if memory := have.Child("memory"); memory != nil {
+		e.Append(memory.Clone())
+	}
+	return e
 }
 
 // whole says it in libvirt's language alone.
@@ -127,7 +148,7 @@ func whole(d Domain, have *domxml.Element, h Host) (Machine, error) {
 	if i == nil {
 		return Machine{}, fmt.Errorf("cannot say it in a document: %s", problems[0])
 	}
-	return Machine{Text: text, Instance: i, Whole: true}, verify(i.Domain, have, d.XML)
+	return Machine{Text: text, Instance: i}, verify(i.Domain, have, d.XML)
 }
 
 // verify says in what the domain would change, or what of it would be left unsaid.
@@ -165,8 +186,6 @@ func contradictions(want, have *domxml.Element) []domxml.Change {
 	changes := domxml.Compare(want, have, nil)
 	return slices.DeleteFunc(changes, func(c domxml.Change) bool {
 		switch {
-		case strings.HasSuffix(c.Path, "/alias") || strings.HasSuffix(c.Path, "/alias@name"):
-			return true // a device that is there keeps having no name
 		case c.Path == "uuid" || c.Path == "name":
 			return true
 		}

@@ -2,6 +2,7 @@ package imported
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/gitvirt/gitvirt/render/domxml"
 )
@@ -34,6 +35,8 @@ func (s *sketch) addInterfaces(all *domxml.Element) {
 			nic["acpiIndex"] = index
 		}
 		bootOrder(nic, d)
+		call(d, name)
+		s.parts["interface/"+strings.ToLower(mac)] = "interface/" + name
 		list = append(list, nic)
 		s.networks = append(s.networks, network)
 		s.interfaces = append(s.interfaces, "interface/"+name)

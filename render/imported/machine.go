@@ -30,7 +30,7 @@ func (s *sketch) memory() {
 	default:
 		m["guest"] = quantity(most)
 	}
-	if pages := s.have.Child("memoryBacking/hugepages"); pages != nil && len(pages.Children) == 1 && pages.Children[0].Attr("nodeset") == "" {
+	if pages := s.have.Child("memoryBacking/hugepages"); pages != nil && len(pages.Children) == 1 && pages.Children[0].Attr("nodeset") == "" && s.says("hugepages") {
 		if size, ok := number(pages.Children[0].Attr("size")); ok && pages.Children[0].Attr("unit") == "KiB" {
 			m["hugepages"] = map[string]any{"pageSize": quantity(uint64(size))}
 		}

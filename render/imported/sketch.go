@@ -14,8 +14,9 @@ import (
 // sketch is a template's spec that is being made of a definition.
 type sketch struct {
 	machine string // its name
-	have    *domxml.Element
-	host    Host
+	// have is the definition. The devices that the spec says come by their names in it.
+	have *domxml.Element
+	host Host
 	// left are the parts that libvirt's language has to say.
 	left map[string]bool
 	// domain and devices are objects of the spec.
@@ -25,10 +26,12 @@ type sketch struct {
 	// Of each item of a list, the part that it is.
 	disks, interfaces, inputs, volumesOf []string
 	names                                map[string]bool
+	// parts are those of devices by what identifies them in libvirt's words.
+	parts map[string]string
 }
 
 func newSketch(machine string, have *domxml.Element, h Host, left map[string]bool) *sketch {
-	return &sketch{machine: machine, have: have, host: h, left: left, domain: map[string]any{}, devices: map[string]any{}, names: map[string]bool{}}
+	return &sketch{machine: machine, have: have.Clone(), host: h, left: left, domain: map[string]any{}, devices: map[string]any{}, names: map[string]bool{}, parts: map[string]string{}}
 }
 
 // tree is the spec.
@@ -87,6 +90,9 @@ func (s *sketch) partOfField(field string) string {
 			return list[n]
 		}
 	}
+	if strings.Contains(field, "domain.memory.hugepages") {
+		return "hugepages"
+	}
 	for _, part := range []string{"memory", "cpu", "features", "clock", "firmware", "machine"} {
 		if strings.Contains(field, "domain."+part) {
 			return part
@@ -114,16 +120,25 @@ func (s *sketch) blameChanges(changes []domxml.Change) bool {
 var devicePath = regexp.MustCompile(`^devices/([a-z]+)(?:\[([^]]*)\])?`)
 
 func (s *sketch) partOfPath(path string) string {
+	if strings.HasPrefix(path, "features/smm") && s.have.Child("features/smm") == nil {
+		return "firmware" // a bootloader brings it along
+	}
+	if strings.HasPrefix(path, "memoryBacking") {
+		return "hugepages"
+	}
 	m := devicePath.FindStringSubmatch(path)
 	if m == nil {
 		top, _, _ := strings.Cut(strings.ReplaceAll(path, "@", "/"), "/")
 		return map[string]string{
-			"memory": "memory", "currentMemory": "memory", "memoryBacking": "memory", "vcpu": "cpu", "cpu": "cpu", "features": "features",
+			"memory": "memory", "currentMemory": "memory", "vcpu": "cpu", "cpu": "cpu", "features": "features",
 			"clock": "clock", "os": "firmware", "sysinfo": "firmware",
 		}[top]
 	}
 	switch kind, name := m[1], m[2]; kind {
 	case "disk", "interface", "input":
+		if part := s.parts[kind+"/"+name]; part != "" {
+			return part
+		}
 		return kind + "/" + name
 	case "controller":
 		return s.onSCSI()
@@ -182,6 +197,13 @@ func (s *sketch) name(d *domxml.Element, otherwise string) (string, bool) {
 	}
 	s.names[name] = true
 	return name, true
+}
+
+// call gives a device its name, so that what is rendered of it is known to be it.
+func call(d *domxml.Element, name string) {
+	if d.Child("alias") == nil {
+		d.Append(domxml.New("alias", "name", "ua-"+name))
+	}
 }
 
 // carried says whether a device carries a name already.

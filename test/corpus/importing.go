@@ -76,10 +76,10 @@ func reportImports(out io.Writer, o options, all []importing) bool {
 		switch {
 		case i.failed != nil:
 			fmt.Fprintf(out, "%s: not imported: %s\n", i.path, strings.Join(strings.Fields(i.failed.Error()), " "))
-		case i.machine.Whole:
+		case i.machine.Whole != nil:
 			exact++
 			whole++
-			fmt.Fprintf(out, "%s: imported in libvirt's language alone\n", i.path)
+			fmt.Fprintf(out, "%s: imported in libvirt's language alone: %s\n", i.path, i.machine.Whole)
 		default:
 			exact++
 		}
