@@ -44,7 +44,7 @@ func execute(ctx context.Context, args []string, out, errs io.Writer) int {
 	root.SetArgs(args)
 	root.SetOut(out)
 	root.SetErr(errs)
-	root.AddCommand(agentCommand(), checkCommand(), renderCommand(), planCommand(), getCommand(), reconcileCommand(), acceptCommand(), demoCommand())
+	root.AddCommand(agentCommand(), checkCommand(), renderCommand(), planCommand(), getCommand(), importCommand(), reconcileCommand(), acceptCommand(), demoCommand())
 	err := root.ExecuteContext(ctx)
 	var code exit
 	switch {
