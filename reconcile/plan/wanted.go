@@ -172,6 +172,8 @@ type Assessment struct {
 	// unnamed are the devices that have no name in the domain, because they were there before it was ours.
 	unnamed []string
 
+	takesOver bool // a domain that runs, without a change of it
+
 	late  bool // it runs, and is not up though it has had its time
 	heard bool // it is known to be up
 

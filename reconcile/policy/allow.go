@@ -50,8 +50,10 @@ func (p *Policy) allow(r Refusal) bool {
 		return add(&p.HostPaths, strings.TrimSuffix(r.Value, "/"))
 	case ruleImage:
 		return add(&p.Images, r.Value)
-	case "pool", "pool-volume":
-		return add(&p.Pools, r.Value) || add(&p.Elements, r.element())
+	case "pool":
+		return add(&p.Pools, r.Value)
+	case "pool-volume":
+		return add(&p.Pools, r.Entry)
 	case "network":
 		return add(&p.Networks, r.Value)
 	case "bridge":
