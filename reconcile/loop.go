@@ -42,6 +42,7 @@ type Loop struct {
 	domainType string
 	begun      time.Time // of the pass before
 	fresh      bool      // a revision was read since memory was given back
+	told       string    // what the last pass failed with
 
 	mu     sync.Mutex
 	alive  time.Time // of the last pass
@@ -94,6 +95,9 @@ func (l *Loop) Run(ctx context.Context) error {
 	if l.opts.Prober != nil {
 		wg.Go(func() { l.opts.Prober.Run(ctx) })
 	}
+	if l.opts.Addresses != nil {
+		wg.Go(func() { l.opts.Addresses.Run(ctx) })
+	}
 	for {
 		wake := l.pass(ctx)
 		if err := l.wait(ctx, wake); err != nil {
@@ -125,9 +129,12 @@ func (l *Loop) wait(ctx context.Context, wake time.Time) error {
 	}
 	timer := time.NewTimer(due)
 	defer timer.Stop()
-	var probed <-chan struct{}
+	var probed, addressed <-chan struct{}
 	if l.opts.Prober != nil {
 		probed = l.opts.Prober.Changed()
+	}
+	if l.opts.Addresses != nil {
+		addressed = l.opts.Addresses.Changed()
 	}
 	idle := time.NewTimer(quiet)
 	defer idle.Stop()
@@ -142,6 +149,7 @@ func (l *Loop) wait(ctx context.Context, wake time.Time) error {
 		case <-l.opts.Runner.Wake():
 		case <-l.crew.ready:
 		case <-probed:
+		case <-addressed:
 		case <-idle.C:
 			debug.FreeOSMemory()
 			woken = false
@@ -164,9 +172,7 @@ func (l *Loop) pass(ctx context.Context) time.Time {
 	facts, err := l.once(ctx, true)
 	if !errors.Is(err, errNoRevision) { // which the fetcher says, and counts
 		l.opts.Metrics.Passed(time.Since(l.begun), err)
-		if err != nil && ctx.Err() == nil {
-			l.log.Error("pass", "error", err)
-		}
+		l.tell(ctx, err)
 	}
 	l.opts.Publish(facts)
 	l.answer(facts)
@@ -188,6 +194,18 @@ func (l *Loop) pass(ctx context.Context) time.Time {
 		wake = l.begun.Add(firstBackOff)
 	}
 	return wake
+}
+
+// tell logs what a pass failed with, once for as long as it is the same: a pass is tried again each second.
+func (l *Loop) tell(ctx context.Context, err error) {
+	said := ""
+	if err != nil && ctx.Err() == nil {
+		said = err.Error()
+	}
+	if said != "" && said != l.told {
+		l.log.Error("pass", "error", err)
+	}
+	l.told = said
 }
 
 var errNoRevision = errors.New("there is no revision yet")
@@ -236,6 +254,10 @@ func (l *Loop) once(ctx context.Context, act bool) (facts status.Facts, err erro
 	p, assessments := plan.Make(wanted, world, memory)
 	facts.Plan, facts.Assessments = p, assessments
 	l.memory.learn(assessments)
+	if l.opts.Addresses != nil {
+		l.opts.Addresses.Watch(plan.Guests(world))
+		facts.Addresses = l.opts.Addresses.Known()
+	}
 	if act {
 		l.letThrough(assessments)
 		for _, a := range assessments {

@@ -53,6 +53,18 @@ type Prober interface {
 	Changed() <-chan struct{}
 }
 
+// Addresses finds the addresses of guests.
+type Addresses interface {
+	// Run asks about the guests that are watched until the context ends, and waits for all that it began.
+	Run(ctx context.Context)
+	// Watch says which guests these are. It does not wait.
+	Watch(guests []plan.Guest)
+	// Known are the addresses that are known, by the guests' names.
+	Known() map[string][]plan.Address
+	// Changed receives when there is something new to know.
+	Changed() <-chan struct{}
+}
+
 // Options are what a loop works with.
 type Options struct {
 	Host, Fleet string
@@ -79,9 +91,11 @@ type Options struct {
 	// Secrets may be nil: then only the forms of secrets are checked.
 	Secrets render.Secrets
 	// Prober may be nil: a guest that runs is up then.
-	Prober  Prober
-	Logger  *slog.Logger
-	Metrics Metrics
+	Prober Prober
+	// Addresses may be nil: then none are shown.
+	Addresses Addresses
+	Logger    *slog.Logger
+	Metrics   Metrics
 	// Publish takes what is known after each pass.
 	Publish func(status.Facts)
 	// Refused says whether libvirt refused a definition, or a change of a running domain, so that trying again is of no use.

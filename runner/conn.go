@@ -42,14 +42,26 @@ func (c *conn) alive() bool {
 // watched is a socket that says when it has ended.
 type watched struct {
 	net.Conn
-	once sync.Once
-	gone chan struct{}
+	once   sync.Once
+	gone   chan struct{}
+	opened chan struct{} // closed when go-libvirt has opened its connection, or has failed to
 }
+
+// openedTime is how long the end of a socket is kept from go-libvirt while it opens its connection. Once the daemon has
+// answered, go-libvirt sets a field that its reader looks at when the socket ends: a daemon that died between the two would
+// have both at it at once. One that has not answered is waited for in vain, and then the end has to be told.
+const openedTime = 100 * time.Millisecond
 
 func (w *watched) Read(b []byte) (int, error) {
 	n, err := w.Conn.Read(b)
 	if err != nil {
 		w.once.Do(func() { close(w.gone) })
+		timer := time.NewTimer(openedTime)
+		defer timer.Stop()
+		select {
+		case <-w.opened:
+		case <-timer.C:
+		}
 	}
 	return n, err
 }
@@ -59,10 +71,10 @@ func (w *watched) Close() error {
 	return w.Conn.Close()
 }
 
-// opened gives go-libvirt a socket that is open already.
-type opened struct{ net.Conn }
+// dialed gives go-libvirt a socket that is open already.
+type dialed struct{ net.Conn }
 
-func (o opened) Dial() (net.Conn, error) { return o.Conn, nil }
+func (d dialed) Dial() (net.Conn, error) { return d.Conn, nil }
 
 // dial opens a connection. Nothing of go-libvirt takes a context; closing the socket is what ends its calls.
 func (e endpoint) dial(ctx context.Context, limit time.Duration) (*conn, error) {
@@ -73,16 +85,12 @@ func (e endpoint) dial(ctx context.Context, limit time.Duration) (*conn, error) 
 	if err != nil {
 		return nil, e.unreachable(ctx, err)
 	}
-	socket := &watched{Conn: raw, gone: make(chan struct{})}
-	c := &conn{lv: libvirt.NewWithDialer(opened{socket}), socket: socket}
+	socket := &watched{Conn: raw, gone: make(chan struct{}), opened: make(chan struct{})}
+	c := &conn{lv: libvirt.NewWithDialer(dialed{socket}), socket: socket}
 	stop := context.AfterFunc(ctx, c.close)
 	defer stop()
 	err = c.lv.ConnectToURI(e.driver)
-	if err == nil {
-		// go-libvirt sets a field of the connection after it has been opened, which its reader looks at when the
-		// connection ends; a call in between orders the two.
-		_, err = c.lv.ConnectGetLibVersion()
-	}
+	close(socket.opened)
 	if err == nil && stop() {
 		return c, nil
 	}

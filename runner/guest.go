@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net/netip"
 	"time"
 
 	"github.com/digitalocean/go-libvirt"
@@ -78,7 +77,7 @@ func (r *Runner) tellAgent(ctx context.Context, id string, timeout time.Duration
 		return fmt.Errorf("cannot write %s: %w", execute, err)
 	}
 	seconds := int32(min(max(timeout, time.Second), agentTime) / time.Second)
-	answer, err := ofGuest(ctx, r, id, func(lv *libvirt.Libvirt, d libvirt.Domain) (libvirt.OptString, error) {
+	answer, err := ofAgent(ctx, r, id, func(lv *libvirt.Libvirt, d libvirt.Domain) (libvirt.OptString, error) {
 		return lv.QEMUDomainAgentCommand(d, string(text), seconds, 0)
 	})
 	if err != nil || result == nil {
@@ -94,50 +93,14 @@ func (r *Runner) tellAgent(ctx context.Context, id string, timeout time.Duration
 	return nil
 }
 
-// Addresses are those of the guest's interfaces: as libvirt's networks have leased them, or as its agent says, or as the host
-// has seen them (virDomainInterfaceAddresses). The first of these that knows any is taken.
-func (r *Runner) Addresses(ctx context.Context, id string) ([]netip.Addr, error) {
-	var failures []error
-	for _, source := range []libvirt.DomainInterfaceAddressesSource{
-		libvirt.DomainInterfaceAddressesSrcLease, libvirt.DomainInterfaceAddressesSrcAgent, libvirt.DomainInterfaceAddressesSrcArp,
-	} {
-		found, err := ofGuest(ctx, r, id, func(lv *libvirt.Libvirt, d libvirt.Domain) ([]libvirt.DomainInterface, error) {
-			return lv.DomainInterfaceAddresses(d, uint32(source), 0)
-		})
-		if ctx.Err() != nil {
-			return nil, context.Cause(ctx)
-		}
-		if err != nil {
-			failures = append(failures, err)
-			continue
-		}
-		if all := addressesOf(found); len(all) > 0 {
-			return all, nil
-		}
+// ofAgent asks a guest's agent, when its turn has come.
+func ofAgent[T any](ctx context.Context, r *Runner, id string, f func(*libvirt.Libvirt, libvirt.Domain) (T, error)) (T, error) {
+	if err := r.pings.Acquire(ctx, 1); err != nil {
+		var none T
+		return none, context.Cause(ctx)
 	}
-	if len(failures) == 3 {
-		return nil, errors.Join(failures...)
-	}
-	return nil, nil
-}
-
-func addressesOf(found []libvirt.DomainInterface) []netip.Addr {
-	var all []netip.Addr
-	for _, i := range found {
-		for _, a := range i.Addrs {
-			if parsed, err := netip.ParseAddr(a.Addr); err == nil && ofNetwork(parsed) {
-				all = append(all, parsed)
-			}
-		}
-	}
-	return all
-}
-
-// ofNetwork says whether an address is one of a network. The guest's agent says what it likes: a connection to an address of
-// the host's own would end at a service of the host's.
-func ofNetwork(a netip.Addr) bool {
-	a = a.Unmap()
-	return !a.IsLoopback() && !a.IsLinkLocalUnicast() && !a.IsUnspecified() && !a.IsMulticast()
+	defer r.pings.Release(1)
+	return ofGuest(ctx, r, id, f)
 }
 
 // ofGuest asks about one guest, unless its QEMU is known not to answer.
@@ -151,10 +114,6 @@ func ofGuest[T any](ctx context.Context, r *Runner, id string, f func(*libvirt.L
 	if r.suspects.has(id) || r.calls.unread(id) {
 		return none, classed{ErrStuck, errors.New("its QEMU does not answer libvirt")}
 	}
-	if err := r.pings.Acquire(ctx, 1); err != nil {
-		return none, context.Cause(ctx)
-	}
-	defer r.pings.Release(1)
 	// A late answer says nothing of QEMU: it is the guest that did not answer.
 	return call(ctx, r.reads, r.opts.Deadlines.Read+2*agentTime, watcher{}, func(lv *libvirt.Libvirt) (T, error) { return f(lv, d) })
 }

@@ -40,8 +40,8 @@ func TestGuestAgent(t *testing.T) {
 		t.Errorf("the guest has not booted, and its agent: %v", err)
 	}
 	sandboxtest.Wait(t, 90*time.Second, func() bool { return r.Ping(t.Context(), m.uuid, time.Second) == nil }, "the agent answers")
-	got, err := r.Addresses(t.Context(), m.uuid)
-	if want := []netip.Addr{netip.MustParseAddr("192.0.2.9")}; err != nil || !slices.Equal(got, want) {
+	got, err := r.AgentAddresses(t.Context(), m.uuid)
+	if want := []plan.Address{{MAC: "52:54:00:12:34:56", IP: netip.MustParseAddr("192.0.2.9"), Source: plan.FromAgent}}; err != nil || !slices.Equal(got, want) {
 		t.Errorf("addresses = %v, %v", got, err)
 	}
 	if err := r.Exec(t.Context(), m.uuid, []string{"/bin/true", "-x", "a\"b"}, 5*time.Second); err != nil {
@@ -54,7 +54,7 @@ func TestGuestAgent(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !strings.Contains(world.Domains[0].Live.Text(), "name='org.qemu.guest_agent.0' state='connected'") {
+	if !world.Domains[0].Live.Agent {
 		t.Errorf("the channel is not shown as connected:\n%s", world.Domains[0].Live.Text())
 	}
 	if err := r.Apply(t.Context(), []plan.Step{m.step(plan.OpDestroy)}); err != nil {
@@ -63,7 +63,10 @@ func TestGuestAgent(t *testing.T) {
 	if err := r.Ping(t.Context(), m.uuid, time.Second); err == nil {
 		t.Error("the agent of a machine that is off answers")
 	}
-	if _, err := r.Addresses(t.Context(), m.uuid); err == nil {
+	if _, err := r.AgentAddresses(t.Context(), m.uuid); err == nil {
+		t.Error("a machine that is off says addresses")
+	}
+	if _, err := r.HostAddresses(t.Context(), m.uuid); err == nil {
 		t.Error("a machine that is off has addresses")
 	}
 }

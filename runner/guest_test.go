@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/digitalocean/go-libvirt"
+
+	"github.com/gitvirt/gitvirt/reconcile/plan"
 )
 
 // TestAgentNamesNoAddressOfTheHost: what a guest's agent says is the guest's word, and a connection there is the host's.
@@ -14,8 +16,8 @@ func TestAgentNamesNoAddressOfTheHost(t *testing.T) {
 		said = append(said, libvirt.DomainIPAddr{Addr: a})
 	}
 	var got []string
-	for _, a := range addressesOf([]libvirt.DomainInterface{{Name: "eth0", Addrs: said}}) {
-		got = append(got, a.String())
+	for _, a := range addressesOf([]libvirt.DomainInterface{{Name: "eth0", Addrs: said}}, plan.FromAgent) {
+		got = append(got, a.IP.String())
 	}
 	if want := []string{"10.0.0.5", "2001:db8::5"}; !slices.Equal(got, want) {
 		t.Errorf("addresses are %v, want %v", got, want)

@@ -20,9 +20,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/gitvirt/gitvirt/reconcile"
+	"github.com/gitvirt/gitvirt/reconcile/address"
 	"github.com/gitvirt/gitvirt/reconcile/notice/sender"
 	"github.com/gitvirt/gitvirt/reconcile/plan"
 	"github.com/gitvirt/gitvirt/reconcile/probe"
+	"github.com/gitvirt/gitvirt/reconcile/stats"
 	"github.com/gitvirt/gitvirt/reconcile/status"
 	"github.com/gitvirt/gitvirt/reconcile/webhook/receiver"
 	"github.com/gitvirt/gitvirt/runner"
@@ -72,6 +74,7 @@ type agent struct {
 	server   *status.Server
 	receiver *receiver.Receiver // nil without webhooks
 	sender   *sender.Sender     // nil without notices
+	usage    *stats.Gatherer    // nil when nobody wants statistics
 }
 
 // newAgent wires an agent. store is the folder of the repository's objects.
@@ -96,6 +99,10 @@ func newAgent(set settings, store string, log *slog.Logger) (*agent, error) {
 	}
 	a := &agent{set: set, log: log, source: src, runner: run, registry: prometheus.NewRegistry()}
 	a.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	if set.Listen != "" && set.Statistics > 0 {
+		a.usage = stats.New(run, set.Statistics, log)
+		a.registry.MustRegister(stats.NewCollector(a.usage))
+	}
 	sources := status.Sources{
 		Runtime: a.runtime,
 		Alive:   func() bool { return time.Since(a.loop.Alive()) < 3*set.Interval+time.Minute },
@@ -116,7 +123,7 @@ func newAgent(set settings, store string, log *slog.Logger) (*agent, error) {
 		DefaultHost: set.DefaultHost, CacheDir: set.cacheDir(),
 		Host: set.Host, Fleet: set.Fleet, URL: src.URL(), Branch: set.Branch, Interval: set.Interval, Budget: set.RemovalBudget,
 		StateFile: filepath.Join(set.StateDir, "state.json"), Version: version(),
-		Source: src, Secrets: open, Runner: libvirt{run, set.DomainType}, Prober: probe.New(run), Logger: log, Metrics: status.NewMetrics(a.registry),
+		Source: src, Secrets: open, Runner: libvirt{run, set.DomainType}, Prober: probe.New(run), Addresses: address.New(run), Logger: log, Metrics: status.NewMetrics(a.registry),
 		Publish: a.publish,
 		Refused: func(err error) bool { return errors.Is(err, runner.ErrInvalid) },
 	})
@@ -166,6 +173,9 @@ func (a *agent) run(ctx context.Context, hangup <-chan os.Signal) error {
 	}
 	if a.sender != nil {
 		wg.Go(func() { a.sender.Run(ctx) })
+	}
+	if a.usage != nil {
+		wg.Go(func() { a.usage.Run(ctx) })
 	}
 	wg.Go(func() {
 		for {

@@ -123,7 +123,7 @@ func ask(ctx context.Context, url string) ([]byte, error) {
 func instanceTable(w io.Writer, items []status.Instance, wide bool) {
 	head := "NAME\tPHASE\tWANTED\tRUN\tSYNCED\tRESTART\tMESSAGE"
 	if wide {
-		head = "NAME\tPHASE\tWANTED\tRUN\tSYNCED\tRESTART\tHOST\tRUNNING\tNEXT START\tUUID\tMESSAGE"
+		head = "NAME\tPHASE\tWANTED\tRUN\tSYNCED\tRESTART\tHOST\tADDRESSES\tRUNNING\tNEXT START\tUUID\tMESSAGE"
 	}
 	fmt.Fprintln(w, head)
 	for _, i := range items {
@@ -143,7 +143,8 @@ func instanceTable(w io.Writer, items []status.Instance, wide bool) {
 			if i.Status.Domain != nil {
 				uuid = i.Status.Domain.UUID
 			}
-			row = append(row, i.Status.Host, brief(i.Status.Revision.Running), brief(i.Status.Revision.NextStart), uuid)
+			addresses := cmp.Or(strings.Join(i.Status.Devices.Addresses(), ","), "-")
+			row = append(row, i.Status.Host, addresses, brief(i.Status.Revision.Running), brief(i.Status.Revision.NextStart), uuid)
 		}
 		fmt.Fprintln(w, strings.Join(append(row, message), "\t"))
 	}

@@ -45,6 +45,7 @@ func execute(ctx context.Context, args []string, out, errs io.Writer) int {
 	root.SetOut(out)
 	root.SetErr(errs)
 	root.AddCommand(agentCommand(), checkCommand(), renderCommand(), planCommand(), getCommand(), importCommand(), reconcileCommand(), acceptCommand(), demoCommand())
+	root.AddCommand(powerCommands()...)
 	err := root.ExecuteContext(ctx)
 	var code exit
 	switch {

@@ -32,6 +32,7 @@ type settings struct {
 	DomainType    string        `yaml:"domainType"`
 	StateDir      string        `yaml:"stateDir"`
 	Interval      time.Duration `yaml:"interval"`
+	Statistics    time.Duration `yaml:"statisticsInterval"`
 	Listen        string        `yaml:"listen"`
 	Socket        string        `yaml:"socket"`
 	RemovalBudget int           `yaml:"removalBudget"`
@@ -56,7 +57,7 @@ func defaults() settings {
 	}
 	return settings{
 		Branch: source.DefaultBranch, Path: ".", Host: host, Fleet: "default", Libvirt: "qemu:///system", DomainType: "auto",
-		StateDir: "/var/lib/gitvirt", Interval: time.Minute, Listen: "127.0.0.1:9177", Socket: "gitvirt.sock", RemovalBudget: 3,
+		StateDir: "/var/lib/gitvirt", Interval: time.Minute, Statistics: 30 * time.Second, Listen: "127.0.0.1:9177", Socket: "gitvirt.sock", RemovalBudget: 3,
 	}
 }
 
@@ -72,6 +73,7 @@ func (s *settings) bind(f *pflag.FlagSet) {
 	f.StringVar(&s.DomainType, "domain-type", s.DomainType, "kvm, qemu, or auto: kvm where the host can")
 	f.StringVar(&s.StateDir, "state-dir", s.StateDir, "the folder for what the agent keeps")
 	f.DurationVar(&s.Interval, "interval", s.Interval, "how often the repository is asked for news")
+	f.DurationVar(&s.Statistics, "statistics-interval", s.Statistics, "how often libvirt is asked what machines use, for the metrics; 0 for never")
 	f.StringVar(&s.Listen, "listen", s.Listen, "the address of metrics and status; empty for none")
 	f.StringVar(&s.Socket, "socket", s.Socket, "the Unix socket for scripts on this host, in the state dir unless it is a whole path; empty for none")
 	f.StringVar(&s.LibvirtConfigDir, "libvirt-config-dir", s.LibvirtConfigDir, "where libvirt keeps its domains' XML, if not in its usual place")
@@ -141,6 +143,9 @@ func (s settings) validate() error {
 	}
 	if s.Interval < time.Second {
 		errs = append(errs, fmt.Errorf("interval %v: say a second or more", s.Interval))
+	}
+	if s.Statistics != 0 && s.Statistics < time.Second {
+		errs = append(errs, fmt.Errorf("statisticsInterval %v: say a second or more, or 0", s.Statistics))
 	}
 	if s.RemovalBudget < 1 {
 		errs = append(errs, fmt.Errorf("removalBudget %d: say 1 or more", s.RemovalBudget))

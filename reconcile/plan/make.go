@@ -3,7 +3,6 @@ package plan
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"slices"
 )
 
@@ -21,19 +20,20 @@ func Make(w Wanted, world World, mem Memory) (Plan, []Assessment) {
 		wanted[i.Name] = true
 		all = append(all, assess(w, i, domains[i.Name], mem, secrets(i.Name)))
 	}
-	for _, name := range slices.Sorted(maps.Keys(w.Broken)) {
-		wanted[name] = true
-		a := Assessment{Name: name, Domain: domains[name]}
-		a.Phase = phaseOf(a.Domain, a.Domain != nil && a.Domain.Active())
-		a.block("InvalidDocument", "it is left as it is, because its documents cannot be used: "+w.Broken[name])
-		all = append(all, a)
-	}
-	for _, name := range slices.Sorted(maps.Keys(w.Locked)) {
-		wanted[name] = true
-		a := Assessment{Name: name, Domain: domains[name]}
-		a.Phase = phaseOf(a.Domain, a.Domain != nil && a.Domain.Active())
-		a.block("Secret", "it is left as it is, because a secret of it cannot be used: "+w.Locked[name])
-		all = append(all, a)
+	for _, left := range []struct {
+		names         map[string]string
+		reason, cause string
+	}{
+		{w.Broken, "InvalidDocument", "its documents cannot be used"},
+		{w.Locked, "Secret", "a secret of it cannot be used"},
+	} {
+		for name, why := range left.names {
+			wanted[name] = true
+			a := Assessment{Name: name, Domain: domains[name]}
+			a.Phase = phaseOf(a.Domain, a.Domain != nil && a.Domain.Active())
+			a.block(left.reason, "it is left as it is, because "+left.cause+": "+why)
+			all = append(all, a)
+		}
 	}
 	all = append(all, removals(w, world, wanted, mem)...)
 	slices.SortFunc(all, func(a, b Assessment) int { return cmp.Compare(a.Name, b.Name) })

@@ -2,7 +2,6 @@ package plan
 
 import (
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/gitvirt/gitvirt/render"
@@ -49,7 +48,7 @@ func Probes(w Wanted, world World) []Probe {
 		}
 		if asks(i) {
 			old := d.Live.Meta != nil && d.Live.Meta.Digest != i.Digest
-			all = append(all, Probe{Name: d.Name, UUID: d.UUID, ID: d.ID, Agent: hasAgent(d), Old: old, Readiness: i.Readiness()})
+			all = append(all, Probe{Name: d.Name, UUID: d.UUID, ID: d.ID, Agent: d.Live.Agent, Old: old, Readiness: i.Readiness()})
 		}
 	}
 	return all
@@ -59,11 +58,6 @@ func Probes(w Wanted, world World) []Probe {
 func asks(i *render.Instance) bool {
 	return i.State == manifest.StateRunning &&
 		(i.Spec.ReadinessProbe != nil || i.Group != nil || i.Rollback == manifest.RollbackOnFailure)
-}
-
-// hasAgent says whether the guest agent's channel is open at the guest's end, which libvirt shows in the live XML.
-func hasAgent(d *Domain) bool {
-	return strings.Contains(d.Live.Text(), "name='org.qemu.guest_agent.0' state='connected'")
 }
 
 // ready finds whether the guest is up, as far as that matters.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/gitvirt/gitvirt/render/metadata"
 )
@@ -61,6 +62,13 @@ type XML struct {
 	Hash string
 	// Meta is our record in it; nil when there is none.
 	Meta *metadata.Metadata
+	// Agent says that the guest has opened the guest agent's channel, which only the live XML shows.
+	Agent bool
+}
+
+// HasAgent says whether a domain's XML shows that the guest has opened the guest agent's channel.
+func HasAgent(text string) bool {
+	return strings.Contains(text, "name='org.qemu.guest_agent.0' state='connected'")
 }
 
 // Plain is a text that is kept as it is.

@@ -23,8 +23,10 @@ type Guests interface {
 	Ping(ctx context.Context, uuid string, timeout time.Duration) error
 	// Exec has the guest agent run a command, and returns nil when it exited with 0 in time.
 	Exec(ctx context.Context, uuid string, command []string, timeout time.Duration) error
-	// Addresses are those at which the guest can be reached, as far as anybody knows them.
-	Addresses(ctx context.Context, uuid string) ([]netip.Addr, error)
+	// HostAddresses are those at which the guest can be reached, as far as the host knows them without asking it.
+	HostAddresses(ctx context.Context, uuid string) ([]plan.Address, error)
+	// AgentAddresses are those that the guest's agent says.
+	AgentAddresses(ctx context.Context, uuid string) ([]plan.Address, error)
 }
 
 // ask asks a guest once. The message says how it is known that it is up, the error why it is not. Once says that it is asked
@@ -47,7 +49,7 @@ func (p *Prober) ask(ctx context.Context, g *guest, once bool) (string, error) {
 		}
 		return q.Command[0] + " in the guest exited with 0", nil
 	case render.CheckTCP, render.CheckHTTP:
-		return p.reach(ctx, q)
+		return p.reach(ctx, g)
 	}
 	return p.settle(ctx, g, once)
 }
@@ -56,11 +58,8 @@ func (p *Prober) ask(ctx context.Context, g *guest, once bool) (string, error) {
 // agent is up when it has run for a while. One whose channel is not open is not asked: libvirtd logs each such question as
 // an error.
 func (p *Prober) settle(ctx context.Context, g *guest, once bool) (string, error) {
-	p.mu.Lock()
-	open := g.open
-	p.mu.Unlock()
 	err := errors.New("its channel is not open")
-	if open {
+	if p.isOpen(g) {
 		err = p.guests.Ping(ctx, g.probe.UUID, g.probe.Timeout)
 	}
 	p.mu.Lock()
@@ -81,11 +80,12 @@ func (p *Prober) settle(ctx context.Context, g *guest, once bool) (string, error
 }
 
 // reach opens a connection to the guest, at the first of its addresses that takes one.
-func (p *Prober) reach(ctx context.Context, q plan.Probe) (string, error) {
+func (p *Prober) reach(ctx context.Context, g *guest) (string, error) {
+	q := g.probe
 	hosts := []string{q.Host}
 	if q.Host == "" {
 		var err error
-		if hosts, err = p.addresses(ctx, q); err != nil {
+		if hosts, err = p.addresses(ctx, g); err != nil {
 			return "", err
 		}
 	}
@@ -101,22 +101,35 @@ func (p *Prober) reach(ctx context.Context, q plan.Probe) (string, error) {
 	return "", fmt.Errorf("%s probe of %s", q.Check, strings.Join(failures, "; "))
 }
 
-func (p *Prober) addresses(ctx context.Context, q plan.Probe) ([]string, error) {
-	known := q.Addresses
-	if len(known) == 0 {
-		var err error
-		if known, err = p.guests.Addresses(ctx, q.UUID); err != nil {
-			return nil, fmt.Errorf("cannot find its address: %w", err)
-		}
-	}
+func (p *Prober) addresses(ctx context.Context, g *guest) ([]string, error) {
 	var hosts []string
-	for _, a := range known {
+	for _, a := range g.probe.Addresses {
 		hosts = append(hosts, a.String())
+	}
+	if len(hosts) > 0 {
+		return hosts, nil
+	}
+	known, err := p.guests.HostAddresses(ctx, g.probe.UUID)
+	if len(known) == 0 && p.isOpen(g) {
+		known, err = p.guests.AgentAddresses(ctx, g.probe.UUID)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("cannot find its address: %w", err)
+	}
+	for _, a := range known {
+		hosts = append(hosts, a.IP.String())
 	}
 	if len(hosts) == 0 {
 		return nil, errors.New("its address is not known: say host in the probe, or addresses in the interface, or run the guest agent in it")
 	}
 	return hosts, nil
+}
+
+// isOpen says whether the guest has opened its agent's channel.
+func (p *Prober) isOpen(g *guest) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return g.open
 }
 
 // knock tries one address, and gives it the probe's time.

@@ -6,6 +6,7 @@ import (
 	"net/http/httptest"
 	"net/netip"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -17,14 +18,14 @@ import (
 )
 
 // asked is what is known after one question.
-func asked(t *testing.T, g *guests, r render.Readiness) plan.Readiness {
+func asked(t *testing.T, g *guests, r render.Readiness, open ...bool) plan.Readiness {
 	t.Helper()
 	r.Period, r.Successes, r.Failures = time.Second, 1, 1
 	if r.Timeout == 0 {
 		r.Timeout = 5 * time.Second
 	}
 	p := probe.New(g)
-	p.Once(t.Context(), []plan.Probe{{Name: "web", UUID: "u", ID: 1, Readiness: r}})
+	p.Once(t.Context(), []plan.Probe{{Name: "web", UUID: "u", ID: 1, Agent: slices.Contains(open, true), Readiness: r}})
 	return p.Ready()["web"]
 }
 
@@ -118,26 +119,29 @@ func TestHTTP(t *testing.T) {
 	}
 }
 
-// TestAddresses: the probe's own host goes before fixed addresses, and those before what libvirt knows.
+// TestAddresses: the probe's own host goes before fixed addresses, those before what the host knows, and that before what the
+// guest says, which is asked only when its channel is open.
 func TestAddresses(t *testing.T) {
 	_, port, _ := listen(t)
 	here, silent := []netip.Addr{netip.MustParseAddr("127.0.0.1")}, []netip.Addr{netip.MustParseAddr("127.0.0.2")}
 	for name, tt := range map[string]struct {
-		host         string
-		fixed, found []netip.Addr
-		ready        bool
-		message      string
+		host               string
+		fixed, found, said []netip.Addr
+		open, ready        bool
+		message            string
 	}{
-		"nothing is known":         {"", nil, nil, false, "its address is not known: say host in the probe"},
-		"the template's":           {"", here, silent, true, "TCP 127.0.0.1:"},
-		"libvirt's":                {"", nil, here, true, "TCP 127.0.0.1:"},
-		"the second of libvirt's":  {"", nil, append(silent, here...), true, "TCP 127.0.0.1:"},
-		"none answers":             {"", nil, silent, false, "TCP probe of 127.0.0.2:"},
-		"the probe's own is first": {"127.0.0.1", silent, silent, true, "TCP 127.0.0.1:"},
+		"nothing is known":         {message: "its address is not known: say host in the probe"},
+		"the template's":           {fixed: here, found: silent, ready: true, message: "TCP 127.0.0.1:"},
+		"the host's":               {found: here, said: silent, open: true, ready: true, message: "TCP 127.0.0.1:"},
+		"the second of the host's": {found: append(silent, here...), ready: true, message: "TCP 127.0.0.1:"},
+		"the guest's":              {said: here, open: true, ready: true, message: "TCP 127.0.0.1:"},
+		"its channel is not open":  {said: here, message: "its address is not known"},
+		"none answers":             {found: silent, message: "TCP probe of 127.0.0.2:"},
+		"the probe's own is first": {host: "127.0.0.1", fixed: silent, found: silent, ready: true, message: "TCP 127.0.0.1:"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := render.Readiness{Check: render.CheckTCP, Host: tt.host, Port: port, Addresses: tt.fixed}
-			if got := asked(t, &guests{addresses: tt.found}, r); got.Ready != tt.ready || !strings.Contains(got.Message, tt.message) {
+			if got := asked(t, &guests{addresses: tt.found, said: tt.said}, r, tt.open); got.Ready != tt.ready || !strings.Contains(got.Message, tt.message) {
 				t.Errorf("%+v", got)
 			}
 		})

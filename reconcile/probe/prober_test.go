@@ -21,7 +21,9 @@ type guests struct {
 	mu        sync.Mutex
 	up        bool
 	hangs     bool
-	addresses []netip.Addr
+	addresses []netip.Addr // that the host knows
+	said      []netip.Addr // by the agent
+	asked     int          // the agent for its addresses
 	pings     []time.Time
 	now, most int // pings at once
 }
@@ -62,7 +64,23 @@ func (g *guests) Exec(ctx context.Context, uuid string, command []string, timeou
 	return g.Ping(ctx, uuid, timeout)
 }
 
-func (g *guests) Addresses(context.Context, string) ([]netip.Addr, error) { return g.addresses, nil }
+func (g *guests) HostAddresses(context.Context, string) ([]plan.Address, error) {
+	return named(g.addresses), nil
+}
+
+func (g *guests) AgentAddresses(context.Context, string) ([]plan.Address, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.asked++
+	return named(g.said), nil
+}
+
+func named(all []netip.Addr) (out []plan.Address) {
+	for _, a := range all {
+		out = append(out, plan.Address{IP: a})
+	}
+	return out
+}
 
 // running runs a prober for the length of a scenario in virtual time.
 func running(t *testing.T, g *guests, scenario func(p *probe.Prober)) {

@@ -99,6 +99,10 @@ type Interface struct {
 	Name    string `json:"name"`
 	MAC     string `json:"mac,omitempty"`
 	Address string `json:"address,omitempty"`
+	// IPAddresses are what the guest has of the networks' addresses, IPv4 first; InfoSource says who knows them: the guest's
+	// agent, a libvirt network's lease, or the host's ARP table.
+	IPAddresses []string           `json:"ipAddresses,omitempty"`
+	InfoSource  plan.AddressSource `json:"infoSource,omitempty"`
 }
 
 // Rendered is an instance that nobody has started: what `gitvirt render` shows.

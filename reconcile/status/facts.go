@@ -21,6 +21,8 @@ type Facts struct {
 
 	Plan        plan.Plan
 	Assessments []plan.Assessment
+	// Addresses are those of guests, as far as they are known, by the instance's name.
+	Addresses map[string][]plan.Address
 	// Failures are the last errors of instances, by name.
 	Failures map[string]Failure
 	// Restarts count how often the restart policy started an instance again, since the agent began.

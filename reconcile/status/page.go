@@ -33,7 +33,7 @@ func newPage() page {
 	return page{
 		template: template.Must(template.New("page").Funcs(template.FuncMap{
 			"short": short, "stamp": stamp, "summary": summary, "colour": colour, "wanted": wanted,
-			"lines": lines, "newest": newest, "first": first, "more": more, "configs": fewConfigs, "style": func() template.CSS { return template.CSS(pageStyle) },
+			"lines": lines, "addresses": Devices.Addresses, "newest": newest, "first": first, "more": more, "configs": fewConfigs, "style": func() template.CSS { return template.CSS(pageStyle) },
 		}).Parse(pageText)),
 		policy: "default-src 'none'; style-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) +
 			"'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",

@@ -106,7 +106,7 @@ func (s *Snapshot) domain(before *Snapshot, old, out *Instance, d *plan.Domain) 
 		devices = devicesOf(xml.Text())
 	}
 	s.devices[xml.Hash] = devices
-	out.Status.Devices = devices
+	out.Status.Devices = devices.with(s.Facts.Addresses[d.Name])
 	m := d.Meta()
 	if m == nil {
 		if d.Stuck && old != nil && old.Status.Domain != nil && old.Status.Domain.UUID == d.UUID {

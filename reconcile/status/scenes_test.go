@@ -1,6 +1,7 @@
 package status
 
 import (
+	"net/netip"
 	"strings"
 	"testing"
 
@@ -59,6 +60,19 @@ func scenes(t testing.TB) map[string]*scene {
 	password.converge(withPassword("old-"+secret) + runState("Running"))
 	password.converge(withPassword(secret) + runState("Running"))
 	password.observe(withPassword("new-"+secret) + runState("Running"))
+
+	// The guest has said its addresses, and more than the interface is asked about.
+	addressed := add("addressed")
+	addressed.converge(web("1Gi", "") + runState("Running"))
+	mac := strings.ToUpper(addressed.latest.Instances[0].Status.Devices.Interfaces[0].MAC)
+	addressed.facts.Addresses = map[string][]plan.Address{
+		"web": {
+			{MAC: mac, IP: netip.MustParseAddr("192.0.2.9"), Source: plan.FromAgent}, {MAC: mac, IP: netip.MustParseAddr("2001:db8::9"), Source: plan.FromAgent},
+			{MAC: "52:54:00:00:00:01", IP: netip.MustParseAddr("192.0.2.10"), Source: plan.FromAgent}, {IP: netip.MustParseAddr("192.0.2.11"), Source: plan.FromAgent},
+		},
+		"other": {{MAC: mac, IP: netip.MustParseAddr("192.0.2.12"), Source: plan.FromLease}},
+	}
+	addressed.latest = Report(addressed.latest, addressed.facts)
 	return all
 }
 
