@@ -21,6 +21,10 @@ type Facts struct {
 
 	Plan        plan.Plan
 	Assessments []plan.Assessment
+	// Resources are the host's networks and storage pools, as far as they are gitvirt's business; ResourceFailures are their last
+	// errors, by kind and name (Network/lan).
+	Resources        []plan.ResourceAssessment
+	ResourceFailures map[string]Failure
 	// Failures are the last errors of instances, by name.
 	Failures map[string]Failure
 	// Restarts count how often the restart policy started an instance again, since the agent began.
