@@ -8,11 +8,11 @@ import (
 	"path"
 	"slices"
 
+	"github.com/gitvirt/gitvirt/reconcile/plan"
 	"github.com/gitvirt/gitvirt/reconcile/plan/adoption"
 	"github.com/gitvirt/gitvirt/render/domxml"
 	"github.com/gitvirt/gitvirt/render/manifest"
 	"github.com/gitvirt/gitvirt/render/resource"
-	"github.com/gitvirt/gitvirt/runner"
 )
 
 // resources imports the networks and the storage pools that the machines use.
@@ -20,20 +20,16 @@ func (i *importing) resources(ctx context.Context) error {
 	if len(i.instances) == 0 {
 		return nil
 	}
-	networks, err := i.run.Networks(ctx)
-	if err != nil {
-		return err
-	}
-	pools, err := i.run.StoragePools(ctx)
+	all, err := i.run.ObserveResources(ctx, func(plan.Resource) bool { return true })
 	if err != nil {
 		return err
 	}
 	named := i.used("interface", "network")
-	i.each(adoption.Network, "networks", networks, func(e runner.Existing, _ *domxml.Element) bool {
+	i.each(adoption.Network, "networks", all, func(e plan.Resource, _ *domxml.Element) bool {
 		return slices.Contains(named, e.Name)
 	})
 	files, inPool := i.used("disk", "file"), i.used("disk", "pool")
-	i.each(adoption.Pool, "pools", pools, func(e runner.Existing, xml *domxml.Element) bool {
+	i.each(adoption.Pool, "pools", all, func(e plan.Resource, xml *domxml.Element) bool {
 		dir := xml.Child("target/path")
 		return slices.Contains(inPool, e.Name) || dir != nil && slices.ContainsFunc(files, func(f string) bool { return path.Dir(f) == dir.Text })
 	})
@@ -41,13 +37,16 @@ func (i *importing) resources(ctx context.Context) error {
 }
 
 // each imports those of a kind that are used, and that no document speaks of.
-func (i *importing) each(kind resource.Kind, folder string, all []runner.Existing, uses func(runner.Existing, *domxml.Element) bool) {
-	slices.SortFunc(all, func(a, b runner.Existing) int { return cmp.Compare(a.Name, b.Name) })
+func (i *importing) each(kind resource.Kind, folder string, all []plan.Resource, uses func(plan.Resource, *domxml.Element) bool) {
 	taken := map[string]bool{}
 	for _, e := range all {
-		xml, err := domxml.Parse(e.XML)
+		if e.Kind != kind {
+			continue
+		}
+		text := cmp.Or(e.Inactive, e.Live)
+		xml, err := domxml.Parse(text)
 		if err != nil {
-			i.fail(fmt.Sprintf("the %s %s", kind, e.Name), err)
+			i.fail(fmt.Sprintf("the %s %s", kind, e.Name), fmt.Errorf("cannot read the XML that libvirt gives of it: %w", err))
 			continue
 		}
 		if !uses(e, xml) || i.there.describes(kind, e.Name, i.set.Host) {
@@ -57,22 +56,22 @@ func (i *importing) each(kind resource.Kind, folder string, all []runner.Existin
 			i.fail(fmt.Sprintf("the %s %s", kind, e.Name), errors.New("it is transient: nothing of it is left once it stops"))
 			continue
 		}
-		document := adoption.Name(e.Name, i.set.Host, func(name string) bool {
+		name := adoption.Name(e.Name, i.set.Host, func(name string) bool {
 			d := i.there.set.Find(string(kind), name)
 			return taken[name] || d != nil && d.File != i.there.below+folder+"/"+name+".yaml" || d == nil && i.there.mayWrite(folder+"/"+name+".yaml") != nil
 		})
-		taken[document] = true
-		file := folder + "/" + document + ".yaml"
+		taken[name] = true
+		file := folder + "/" + name + ".yaml"
 		if err := i.there.mayWrite(file); err != nil {
 			i.fail(fmt.Sprintf("the %s %s", kind, e.Name), err)
 			continue
 		}
-		text, err := adoption.ImportResource(adoption.Resource{Kind: kind, Name: e.Name, UUID: e.UUID, XML: xml, Active: e.Active, Autostart: e.Autostart}, document, i.made)
+		document, err := adoption.ImportResource(e, name, i.made)
 		if err != nil {
 			i.fail(fmt.Sprintf("the %s %s", kind, e.Name), err)
 			continue
 		}
-		i.files = append(i.files, newFile{file, text})
+		i.files = append(i.files, newFile{file, document})
 	}
 }
 

@@ -1,14 +1,12 @@
 package adoption
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 
 	"github.com/gitvirt/gitvirt/render"
 	"github.com/gitvirt/gitvirt/render/imported"
 	"github.com/gitvirt/gitvirt/render/manifest"
-	"github.com/gitvirt/gitvirt/render/resource"
 )
 
 // Documents completes machines of new documents, together with those that a repository has.
@@ -45,39 +43,6 @@ func (d Documents) complete(name string, text []byte) (*render.Instance, []manif
 		return nil, []manifest.Problem{{Message: fmt.Sprintf("there is no place for %s", name)}}
 	}
 	return placement.Of(m, d.Options)
-}
-
-// Network and Pool are the kinds of Resource.
-const (
-	Network = resource.Network
-	Pool    = resource.Pool
-)
-
-// Resource is a network or a storage pool of a host.
-type Resource = imported.Resource
-
-// ImportResource writes the document of a network or a storage pool, under a name that no other document of its kind has.
-// What it renders to has no difference to what there is.
-func ImportResource(r Resource, document string, d Documents) ([]byte, error) {
-	return imported.MakeResource(r, document, d.Host, func(text []byte) (resource.Resource, error) {
-		set, problems := d.read(document, text)
-		if len(problems) > 0 {
-			return resource.Resource{}, errors.New(problems[0].String())
-		}
-		var made resource.Resource
-		var bad *manifest.FieldProblem
-		if n := set.Networks[document]; r.Kind == Network && n != nil {
-			made, bad = resource.OfNetwork(n, d.Fleet, nil)
-		} else if p := set.Pools[document]; p != nil {
-			made, bad = resource.OfPool(p, d.Fleet)
-		} else {
-			return made, fmt.Errorf("there is no document %s", document)
-		}
-		if bad != nil {
-			return made, fmt.Errorf("%s: %s", bad.Field, bad.Message)
-		}
-		return made, nil
-	})
 }
 
 // Name is a name that a document can have, made of one of libvirt's: taken says which are no more to be had.
