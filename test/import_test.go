@@ -305,3 +305,88 @@ func TestImportSaysWhatItCannot(t *testing.T) {
 		t.Errorf("exit %d, printed %s%s", code, out, errs)
 	}
 }
+
+// TestImportedNetworksAndPools: the networks and pools that imported machines use come along, and an agent that takes them over
+// changes nothing of them; those that no machine uses are left alone.
+func TestImportedNetworksAndPools(t *testing.T) {
+	s := sandboxtest.Start(t, func(o *sandbox.Options) { o.Networks = true })
+	virsh := func(args ...string) string {
+		t.Helper()
+		out, err := s.Virsh(t.Context(), args...)
+		if err != nil {
+			t.Fatalf("virsh %v: %v\n%s", args, err, out)
+		}
+		return out
+	}
+	define := func(how, text string) {
+		t.Helper()
+		file := filepath.Join(t.TempDir(), "x.xml")
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		virsh(how, file)
+	}
+	define("net-define", `<network><name>default</name><forward mode='nat'/><bridge name='virbr0' stp='on' delay='0'/><mac address='52:54:00:6d:72:90'/>
+<ip address='192.0.2.1' netmask='255.255.255.0'><dhcp><range start='192.0.2.2' end='192.0.2.254'/><host mac='52:54:00:00:00:01' name='a' ip='192.0.2.10'/></dhcp></ip></network>`)
+	virsh("net-start", "default")
+	virsh("net-autostart", "default")
+	define("net-define", `<network><name>Lab_1</name><bridge name='virbr9'/><domain name='lab.example.org' localOnly='yes'/>
+<dns><txt name='x' value='y'/></dns><ip family='ipv6' address='2001:db8::1' prefix='64'/>
+<portgroup name='slow' default='yes'><bandwidth><inbound average='1000'/></bandwidth></portgroup></network>`)
+	define("net-define", `<network><name>idle</name><forward mode='bridge'/><bridge name='br0'/></network>`)
+	disks := t.TempDir()
+	define("pool-define", `<pool type='dir'><name>disks</name><target><path>`+disks+`</path><permissions><mode>0755</mode></permissions></target></pool>`)
+	virsh("pool-start", "disks")
+	define("define", `<domain type='qemu'><name>web</name><memory unit='MiB'>16</memory><os><type arch='x86_64' machine='q35'>hvm</type></os><devices>
+<disk type='file' device='disk'><driver name='qemu' type='raw'/><source file='`+disks+`/web.img'/><target dev='vda' bus='virtio'/></disk>
+<interface type='network'><mac address='52:54:00:00:00:01'/><source network='default'/><model type='virtio'/></interface>
+<interface type='network'><mac address='52:54:00:00:00:02'/><source network='Lab_1' portgroup='slow'/><model type='virtio'/></interface></devices></domain>`)
+	look := func() string {
+		return ours.ReplaceAllString(strings.Join([]string{virsh("net-dumpxml", "--inactive", "default"), virsh("net-dumpxml", "default"), virsh("net-dumpxml", "--inactive", "Lab_1"),
+			virsh("net-list", "--all"), virsh("pool-list", "--all"), virsh("pool-dumpxml", "--inactive", "disks")}, "\n"), "")
+	}
+	before := look()
+	h := newHost(t)
+	policy := filepath.Join(t.TempDir(), "policy.yaml")
+	code, out, errs := imports(t, s, "--domain-type", "qemu", "--dir", h.clone, "--policy-out", policy)
+	if code != 0 {
+		t.Fatalf("import ended with %d:\n%s%s", code, out, errs)
+	}
+	for _, name := range []string{"web.yaml", "networks/default.yaml", "networks/lab-1.yaml", "pools/disks.yaml"} {
+		if !strings.Contains(out, "/"+name) {
+			t.Errorf("%s is not written:\n%s", name, out)
+		}
+	}
+	if strings.Contains(out, "idle") {
+		t.Errorf("a network that nothing uses is written:\n%s", out)
+	}
+	h.git(h.clone, "add", "--all")
+	h.git(h.clone, "commit", "--quiet", "-m", "Import kvm1")
+	h.git(h.clone, "push", "--quiet", "origin", "HEAD:main")
+	agent := func(command string, args ...string) (int, string) {
+		c := exec.Command(h.binary, append([]string{command, "--repo", h.bare, "--host", "kvm1", "--libvirt", s.URI(), "--domain-type", "qemu", "--state-dir", h.state, "--config", policy}, args...)...)
+		out, err := c.CombinedOutput()
+		var exit *exec.ExitError
+		if err != nil && !errors.As(err, &exit) {
+			t.Fatal(err)
+		}
+		return c.ProcessState.ExitCode(), string(out)
+	}
+	for range 3 {
+		if code, out = agent("agent", "--once", "--listen", ""); code == 0 {
+			break
+		}
+	}
+	if code != 0 {
+		t.Errorf("the agent is not in sync (%d):\n%s", code, out)
+	}
+	if diff := cmp.Diff(before, look()); diff != "" {
+		t.Errorf("the adoption has changed something:\n%s", diff)
+	}
+	if code, out = agent("plan"); code != 0 {
+		t.Errorf("something is left to do:\n%s", out)
+	}
+	if code, out, errs = imports(t, s, "--domain-type", "qemu", "--dir", h.clone); code != 0 || out != "" {
+		t.Errorf("what is gitvirt's is imported again (%d):\n%s%s", code, out, errs)
+	}
+}

@@ -12,6 +12,7 @@ import (
 	"github.com/gitvirt/gitvirt/reconcile/plan"
 	"github.com/gitvirt/gitvirt/reconcile/plan/adoption"
 	"github.com/gitvirt/gitvirt/render"
+	"github.com/gitvirt/gitvirt/render/resource"
 	"github.com/gitvirt/gitvirt/runner"
 )
 
@@ -83,9 +84,10 @@ type importing struct {
 	made    adoption.Documents
 	errs    io.Writer
 	failed  bool
-	// files are what is to be written, in order, and instances what they render to.
+	// files are what is to be written, in order; instances and hostsOwn, which are networks and pools, what they render to.
 	files     []newFile
 	instances []*render.Instance
+	hostsOwn  []resource.Resource
 }
 
 func runImport(ctx context.Context, set settings, o importOptions, names []string, out, errs io.Writer) error {

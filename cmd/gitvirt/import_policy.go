@@ -27,6 +27,13 @@ func (i *importing) policy() error {
 		}
 		i.failed = i.failed || len(left) > 0
 	}
+	for _, r := range i.hostsOwn {
+		var why string
+		if next, why = hostpolicy.AllowingResource(next, r, reconcile.HostFiles{}); why != "" {
+			i.failed = true
+			fmt.Fprintf(i.errs, "%s %s: the agent's policy refuses it: %s\n", r.Kind, r.Name, why)
+		}
+	}
 	text := snippet(now, next)
 	if text == nil {
 		return nil

@@ -66,12 +66,13 @@ func (i *importing) each(kind resource.Kind, folder string, all []plan.Resource,
 			i.fail(fmt.Sprintf("the %s %s", kind, e.Name), err)
 			continue
 		}
-		document, err := adoption.ImportResource(e, name, i.made)
+		document, made, err := adoption.ImportResource(e, name, i.made)
 		if err != nil {
 			i.fail(fmt.Sprintf("the %s %s", kind, e.Name), err)
 			continue
 		}
 		i.files = append(i.files, newFile{file, document})
+		i.hostsOwn = append(i.hostsOwn, made)
 	}
 }
 

@@ -19,20 +19,20 @@ const (
 )
 
 // ImportResource writes the document of a network or a storage pool, under a name that no other document of its kind has, and
-// has the agent's own plan say that it does nothing about it.
-func ImportResource(r plan.Resource, document string, d Documents) ([]byte, error) {
+// has the agent's own plan say that it does nothing about it. It returns what the document renders to as well.
+func ImportResource(r plan.Resource, document string, d Documents) ([]byte, resource.Resource, error) {
+	var made resource.Resource
 	xml, err := domxml.Parse(r.Inactive)
 	if err != nil {
-		return nil, fmt.Errorf("cannot read the XML that libvirt gives of it: %w", err)
+		return nil, made, fmt.Errorf("cannot read the XML that libvirt gives of it: %w", err)
 	}
 	there := imported.Resource{Kind: r.Kind, Name: r.Name, UUID: r.UUID, XML: xml, Active: r.Active, Autostart: r.Autostart}
-	var made resource.Resource
 	text, err := imported.MakeResource(there, document, d.Host, func(text []byte) (resource.Resource, error) {
 		made, err = d.resource(r.Kind, document, text)
 		return made, err
 	})
 	if err != nil {
-		return nil, err
+		return nil, made, err
 	}
 	var wrong []string
 	for _, a := range plan.MakeResources(plan.ResourcesWanted{Fleet: d.Fleet, List: []resource.Resource{made}}, []plan.Resource{r}, plan.World{}) {
@@ -44,9 +44,9 @@ func ImportResource(r plan.Resource, document string, d Documents) ([]byte, erro
 		}
 	}
 	if len(wrong) > 0 {
-		return nil, fmt.Errorf("it would be changed: %s", strings.Join(wrong, "; "))
+		return nil, made, fmt.Errorf("it would be changed: %s", strings.Join(wrong, "; "))
 	}
-	return text, nil
+	return text, made, nil
 }
 
 // resource renders the document of a name that a text has.
