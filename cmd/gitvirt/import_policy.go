@@ -78,6 +78,7 @@ func snippet(now, next hostpolicy.Policy) []byte {
 	list(section, "pools", now.Pools, next.Pools)
 	list(section, "images", now.Images, next.Images)
 	list(section, "hostDevices", now.HostDevices, next.HostDevices)
+	list(section, "storage", now.Storage, next.Storage)
 	if now.NoUserNetwork && !next.NoUserNetwork {
 		value := &yaml.Node{}
 		value.SetString("true")

@@ -30,7 +30,7 @@ func Allowing(p Policy, i *render.Instance, files Resolver) (Policy, []Refusal) 
 }
 
 func (p Policy) clone() Policy {
-	for _, list := range []*[]string{&p.HostPaths, &p.Networks, &p.Bridges, &p.Pools, &p.Images, &p.Probes, &p.HostDevices, &p.Elements} {
+	for _, list := range []*[]string{&p.HostPaths, &p.Networks, &p.Bridges, &p.Pools, &p.Images, &p.Probes, &p.HostDevices, &p.Storage, &p.Elements} {
 		*list = slices.Clone(*list)
 	}
 	return p

@@ -41,6 +41,7 @@ func wordsOf(r resource.Resource) []entry {
 	bridges := func(p *Policy) *[]string { return &p.Bridges }
 	paths := func(p *Policy) *[]string { return &p.HostPaths }
 	devices := func(p *Policy) *[]string { return &p.HostDevices }
+	storage := func(p *Policy) *[]string { return &p.Storage }
 	elements := func(p *Policy) *[]string { return &p.Elements }
 	words := []entry{{networks, r.Name}}
 	if r.Kind == resource.Pool {
@@ -56,6 +57,8 @@ func wordsOf(r resource.Resource) []entry {
 		switch {
 		case e.Name == "bridge" && e.Attr("name") != "":
 			words = append(words, entry{bridges, e.Attr("name")})
+		case e.Name == "host" && e.Attr("name") != "":
+			words = append(words, entry{storage, e.Attr("name")})
 		case e.Name == "path" && e.Text != "":
 			words = append(words, entry{paths, e.Text})
 		}
