@@ -36,6 +36,9 @@ func MakeResource(r Resource, document, host string, render func(text []byte) (r
 		}
 	}
 	have.RemoveAttr("connections")
+	if f := have.Child("forward"); f != nil && onlyNAT(f) {
+		f.Children = nil
+	}
 	for _, ip := range children(have, "ip") {
 		if bits, ok := prefix(ip); ok {
 			ip.RemoveAttr("netmask")
