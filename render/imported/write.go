@@ -92,6 +92,9 @@ func node(v any) *yaml.Node {
 
 // mayBeElse says whether a reader of YAML 1.1 may take a plain text for something else, as for y, on, 012 or 1:30.
 func mayBeElse(s string) bool {
+	if strings.Count(s, ".") > 1 || len(s) == len("11111111-2222-3333-4444-555555555555") {
+		return false // an address, or a UUID
+	}
 	if s == "" || strings.ContainsAny(s[:1], "0123456789.+-~yYnNoOtTfF") && !strings.ContainsAny(s, "/\n") {
 		_, bad := plainWords[strings.ToLower(s)]
 		return s == "" || bad || strings.Trim(s, "0123456789:_.+-eExXaAbBcCdDfF") == ""
