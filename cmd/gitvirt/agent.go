@@ -33,7 +33,7 @@ import (
 
 func agentCommand() *cobra.Command {
 	var file string
-	var once bool
+	var once, check bool
 	s := defaults()
 	c := &cobra.Command{
 		Use:   "agent",
@@ -45,12 +45,16 @@ machines go on. SIGHUP asks the repository at once; the configuration file is re
   gitvirt agent --repo /srv/vms.git --once`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			log := slog.New(slog.NewTextHandler(c.ErrOrStderr(), nil))
 			load := func() (settings, error) { return loadAgent(file, c.Flags()) }
 			set, err := load()
 			if err != nil {
 				return err
 			}
+			if check {
+				fmt.Fprintf(c.OutOrStdout(), "the configuration of host %s is sound\n", set.Host)
+				return nil
+			}
+			log := set.newLogger(c.ErrOrStderr())
 			if once {
 				return runOnce(c.Context(), set, log, c.OutOrStdout())
 			}
@@ -59,7 +63,9 @@ machines go on. SIGHUP asks the repository at once; the configuration file is re
 	}
 	s.bind(c.Flags())
 	c.Flags().StringVar(&file, "config", "", "the configuration file (default "+defaultConfig+", if there is one)")
+	c.Flags().BoolVar(&check, "check-config", false, "read the configuration, say what is wrong with it, and do nothing else")
 	c.Flags().BoolVar(&once, "once", false, "make one pass; exit with 0 in sync, 1 not in sync, 2 when it could not")
+	c.MarkFlagsMutuallyExclusive("once", "check-config")
 	return c
 }
 
@@ -105,7 +111,7 @@ func newAgent(set settings, store string, log *slog.Logger) (*agent, error) {
 	}
 	sources := status.Sources{
 		Runtime: a.runtime,
-		Alive:   func() bool { return time.Since(a.loop.Alive()) < 3*set.Interval+time.Minute },
+		Alive:   a.alive,
 	}
 	if a.receiver = a.newReceiver(); a.receiver != nil {
 		sources.Webhook = a.receiver
@@ -131,6 +137,11 @@ func newAgent(set settings, store string, log *slog.Logger) (*agent, error) {
 		return nil, errors.Join(err, src.Close())
 	}
 	return a, nil
+}
+
+// alive says whether passes are made: not long ago, or not yet, because the agent has just begun.
+func (a *agent) alive() bool {
+	return time.Since(a.loop.Alive()) < 3*a.set.Interval+time.Minute
 }
 
 // libvirt is a runner as the loop takes it.
@@ -174,6 +185,7 @@ func (a *agent) run(ctx context.Context, hangup <-chan os.Signal) error {
 	if a.sender != nil {
 		wg.Go(func() { a.sender.Run(ctx) })
 	}
+	wg.Go(func() { tellSystemd(ctx, a.alive, a.log) })
 	if a.usage != nil {
 		wg.Go(func() { a.usage.Run(ctx) })
 	}

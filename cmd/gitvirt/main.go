@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/signal"
 	"runtime/debug"
+	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -58,20 +59,24 @@ func execute(ctx context.Context, args []string, out, errs io.Writer) int {
 	return exitFailed
 }
 
-// version is the module's, or the commit that it was built from.
+// version is the module's, which is the tag's where it was built from one, and the commit that it was built from.
 func version() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return "unknown"
-	}
-	v := info.Main.Version
-	for _, s := range info.Settings {
-		if s.Key == "vcs.revision" && (v == "" || v == "(devel)") {
-			v = s.Value
+	v, commit := "", ""
+	if info, ok := debug.ReadBuildInfo(); ok {
+		v = info.Main.Version
+		for _, s := range info.Settings {
+			if s.Key == "vcs.revision" {
+				commit = s.Value
+			}
 		}
 	}
-	if v == "" {
-		v = "(devel)"
+	switch {
+	case commit != "" && (v == "" || v == "(devel)"):
+		return commit
+	case v == "":
+		return "unknown"
+	case commit != "" && !strings.Contains(v, commit[:min(len(commit), 12)]):
+		return v + " (" + commit + ")"
 	}
 	return v
 }

@@ -35,6 +35,7 @@ type settings struct {
 	Statistics    time.Duration `yaml:"statisticsInterval"`
 	Listen        string        `yaml:"listen"`
 	Socket        string        `yaml:"socket"`
+	LogFormat     string        `yaml:"logFormat"`
 	RemovalBudget int           `yaml:"removalBudget"`
 	Auth          auth          `yaml:"auth"`
 	ForcedPush    forcedPush    `yaml:"forcedPush"`
@@ -57,7 +58,7 @@ func defaults() settings {
 	}
 	return settings{
 		Branch: source.DefaultBranch, Path: ".", Host: host, Fleet: "default", Libvirt: "qemu:///system", DomainType: "auto",
-		StateDir: "/var/lib/gitvirt", Interval: time.Minute, Statistics: 30 * time.Second, Listen: "127.0.0.1:9177", Socket: "gitvirt.sock", RemovalBudget: 3,
+		StateDir: "/var/lib/gitvirt", Interval: time.Minute, Statistics: 30 * time.Second, Listen: "127.0.0.1:9177", Socket: "gitvirt.sock", LogFormat: logText, RemovalBudget: 3,
 	}
 }
 
@@ -76,6 +77,7 @@ func (s *settings) bind(f *pflag.FlagSet) {
 	f.DurationVar(&s.Statistics, "statistics-interval", s.Statistics, "how often libvirt is asked what machines use, for the metrics; 0 for never")
 	f.StringVar(&s.Listen, "listen", s.Listen, "the address of metrics and status; empty for none")
 	f.StringVar(&s.Socket, "socket", s.Socket, "the Unix socket for scripts on this host, in the state dir unless it is a whole path; empty for none")
+	f.StringVar(&s.LogFormat, "log-format", s.LogFormat, "how log lines are written: text (logfmt) or json")
 	f.StringVar(&s.LibvirtConfigDir, "libvirt-config-dir", s.LibvirtConfigDir, "where libvirt keeps its domains' XML, if not in its usual place")
 	f.StringVar(&s.LibvirtStateDir, "libvirt-state-dir", s.LibvirtStateDir, "where libvirt keeps its running domains' status, if not in its usual place")
 }
@@ -153,7 +155,7 @@ func (s settings) validate() error {
 	if err := s.ForcedPush.validate(); err != nil {
 		errs = append(errs, err)
 	}
-	errs = append(errs, s.Verify.validate(), s.Ref.validate())
+	errs = append(errs, s.Verify.validate(), s.Ref.validate(), s.validateLog())
 	if s.StateDir == "" {
 		errs = append(errs, errors.New("no folder for what the agent keeps: say --state-dir"))
 	}
