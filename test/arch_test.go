@@ -24,6 +24,7 @@ var layers = []layer{
 	{"render/manifest/...", nil},
 	{"render/secret", nil},
 	{"render/domxml/...", []string{"render/secret"}},
+	{"render/resource", []string{"render/domxml", "render/manifest"}},
 	{"render/metadata", []string{"render/domxml"}},
 	{"render/preference", []string{"render/manifest"}},
 	{"render/...", nil},

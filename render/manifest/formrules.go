@@ -26,6 +26,29 @@ func requiredFields() map[owned]bool {
 		{reflect.TypeFor[Interface](), "name"}:         true,
 		{reflect.TypeFor[Network](), "name"}:           true,
 		{reflect.TypeFor[Volume](), "name"}:            true,
+		{reflect.TypeFor[HostNetwork](), "spec"}:       true,
+		{reflect.TypeFor[StoragePool](), "spec"}:       true,
+		{reflect.TypeFor[NetworkDomain](), "name"}:     true,
+		{reflect.TypeFor[NetworkAddress](), "address"}: true,
+		{reflect.TypeFor[BootP](), "file"}:             true,
+		{reflect.TypeFor[DNSHost](), "ip"}:             true,
+		{reflect.TypeFor[DNSHost](), "names"}:          true,
+		{reflect.TypeFor[DNSService](), "service"}:     true,
+		{reflect.TypeFor[DNSService](), "protocol"}:    true,
+		{reflect.TypeFor[DNSText](), "name"}:           true,
+		{reflect.TypeFor[DNSText](), "value"}:          true,
+		{reflect.TypeFor[NetworkRoute](), "address"}:   true,
+		{reflect.TypeFor[NetworkRoute](), "gateway"}:   true,
+		{reflect.TypeFor[VLANTags](), "tags"}:          true,
+		{reflect.TypeFor[VLANTag](), "id"}:             true,
+		{reflect.TypeFor[VirtualPort](), "type"}:       true,
+		{reflect.TypeFor[PortGroup](), "name"}:         true,
+		{reflect.TypeFor[AddressRange](), "start"}:     true,
+		{reflect.TypeFor[AddressRange](), "end"}:       true,
+		{reflect.TypeFor[PortRange](), "start"}:        true,
+		{reflect.TypeFor[PortRange](), "end"}:          true,
+		{reflect.TypeFor[PoolHost](), "name"}:          true,
+		{reflect.TypeFor[PoolAuth](), "username"}:      true,
 	}
 }
 
@@ -87,6 +110,17 @@ func patterns() map[owned]pattern {
 		{reflect.TypeFor[CloudInit](), "userDataBase64"}:    {value: base64Pattern},
 		{reflect.TypeFor[CloudInit](), "networkDataBase64"}: {value: base64Pattern},
 		{reflect.TypeFor[InstanceSpec](), "domainXMLFrom"}:  {value: textPathPattern},
+		{reflect.TypeFor[HostScope](), "hosts"}:             {value: hostPattern},
+		{reflect.TypeFor[Ownership](), "uuid"}:              {value: uuidForm.String()},
+		{reflect.TypeFor[HostNetworkSpec](), "macAddress"}:  {value: macForm.String()},
+		{reflect.TypeFor[NetworkBridge](), "name"}:          {value: devicePattern},
+		{reflect.TypeFor[NetworkForward](), "devices"}:      {value: devicePattern},
+		{reflect.TypeFor[NetworkAddress](), "tftpRoot"}:     path,
+		{reflect.TypeFor[DHCPHost](), "macAddress"}:         {value: macForm.String()},
+		{reflect.TypeFor[DHCPHost](), "id"}:                 {value: idForm.String()},
+		{reflect.TypeFor[StoragePoolSpec](), "path"}:        path,
+		{reflect.TypeFor[StoragePoolSpec](), "mode"}:        {value: modeForm.String()},
+		{reflect.TypeFor[PoolAuth](), "uuid"}:               {value: uuidForm.String()},
 	}
 }
 
@@ -96,6 +130,8 @@ func ranges() map[owned][2]int64 {
 		{reflect.TypeFor[Network](), "vlan"}:             {1, 4094},
 		{reflect.TypeFor[GroupSpec](), "replicas"}:       {0, maxReplicas},
 		{reflect.TypeFor[GroupSpec](), "maxUnavailable"}: {1, math.MaxInt32},
+		{reflect.TypeFor[HostNetworkSpec](), "mtu"}:      {68, 65535},
+		{reflect.TypeFor[VLANTag](), "id"}:               {1, 4094},
 	}
 }
 
@@ -104,6 +140,8 @@ func exclusives() map[reflect.Type][][]string {
 	sets := map[reflect.Type][][]string{
 		reflect.TypeFor[RunStateSpec]():   {{"host", "placement"}},
 		reflect.TypeFor[GroupSpec]():      {{"hosts", "hostSelector"}},
+		reflect.TypeFor[HostScope]():      {{"hosts", "hostSelector"}},
+		reflect.TypeFor[PoolAuth]():       {{"secretRef", "usage", "uuid"}},
 		reflect.TypeFor[HostDevice]():     {{"pci", "usb", "mdev"}},
 		reflect.TypeFor[InstanceSpec]():   {{"domainXML", "domainXMLFrom"}},
 		reflect.TypeFor[kubevirt.Probe](): {{"exec", "guestAgentPing", "httpGet", "tcpSocket"}},
@@ -129,7 +167,8 @@ func exclusives() map[reflect.Type][][]string {
 // needed are the fields of which an object says one.
 func needed() map[reflect.Type][][]string {
 	sets := map[reflect.Type][][]string{}
-	for _, t := range []reflect.Type{reflect.TypeFor[RunStateSpec](), reflect.TypeFor[GroupSpec](), reflect.TypeFor[HostDevice]()} {
+	for _, t := range []reflect.Type{reflect.TypeFor[RunStateSpec](), reflect.TypeFor[GroupSpec](), reflect.TypeFor[HostDevice](),
+		reflect.TypeFor[HostScope](), reflect.TypeFor[PoolAuth]()} {
 		sets[t] = exclusives()[t]
 	}
 	return sets
@@ -169,5 +208,14 @@ func fieldDefaults() map[owned]any {
 		{reflect.TypeFor[StorageVolume](), "pool"}:                         "default",
 		{reflect.TypeFor[StorageVolume](), "format"}:                       "qcow2",
 		{reflect.TypeFor[InstanceSpec](), "terminationGracePeriodSeconds"}: 30,
+		{reflect.TypeFor[Ownership](), "rollout"}:                          string(RolloutStage),
+		{reflect.TypeFor[Ownership](), "adopt"}:                            false,
+		{reflect.TypeFor[Ownership](), "active"}:                           true,
+		{reflect.TypeFor[Ownership](), "autostart"}:                        true,
+		{reflect.TypeFor[NetworkForward](), "mode"}:                        ForwardNAT,
+		{reflect.TypeFor[NetworkBridge](), "stp"}:                          true,
+		{reflect.TypeFor[NetworkDNS](), "enabled"}:                         true,
+		{reflect.TypeFor[NetworkDNS](), "forwardPlainNames"}:               true,
+		{reflect.TypeFor[StoragePoolSpec](), "type"}:                       "dir",
 	}
 }

@@ -2,7 +2,6 @@ package manifest
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -113,8 +112,6 @@ func (h *header) kindFault(root, at *yaml.Node, kind string) {
 	case kind == KindInstance:
 		h.report(at, "kind", KindInstance+" is made by agents and never read from a repository; write a "+KindConfig+
 			", and a "+KindRunState+" that runs it")
-	case slices.Contains(laterKinds(), kind):
-		h.report(at, "kind", kind+" is not supported yet")
 	default:
 		h.report(at, "kind", quoted(kind)+" is not known"+didYouMean(kind, ownKinds()))
 	}

@@ -56,6 +56,8 @@ func kinds() []kind {
 		{group: groupOurs, versions: ours, name: KindPreset, typ: reflect.TypeFor[Preset](), makes: []string{KindPreset}},
 		{group: groupOurs, versions: ours, name: KindGroup, typ: reflect.TypeFor[Group](), makes: []string{KindGroup}},
 		{group: groupOurs, versions: ours, name: KindHost, typ: reflect.TypeFor[Host](), makes: []string{KindHost}, dotted: true},
+		{group: groupOurs, versions: ours, name: KindNetwork, typ: reflect.TypeFor[HostNetwork](), makes: []string{KindNetwork}},
+		{group: groupOurs, versions: ours, name: KindStorage, typ: reflect.TypeFor[StoragePool](), makes: []string{KindStorage}},
 
 		{group: groupKubeVirt, versions: core, name: KindVirtualMachine, typ: reflect.TypeFor[virtualMachine](),
 			makes: []string{KindConfig, KindRunState}},

@@ -23,6 +23,10 @@ func headerOf(o any) *Header {
 		return &o.Header
 	case *Host:
 		return &o.Header
+	case *HostNetwork:
+		return &o.Header
+	case *StoragePool:
+		return &o.Header
 	}
 	return nil
 }
@@ -36,12 +40,14 @@ func ownSpec(o any) string {
 }
 
 // What our kinds hold is themselves.
-func (c *Config) documents() []any   { return []any{c} }
-func (r *RunState) documents() []any { return []any{r} }
-func (f *Flavour) documents() []any  { return []any{f} }
-func (p *Preset) documents() []any   { return []any{p} }
-func (g *Group) documents() []any    { return []any{g} }
-func (h *Host) documents() []any     { return []any{h} }
+func (c *Config) documents() []any      { return []any{c} }
+func (r *RunState) documents() []any    { return []any{r} }
+func (f *Flavour) documents() []any     { return []any{f} }
+func (p *Preset) documents() []any      { return []any{p} }
+func (g *Group) documents() []any       { return []any{g} }
+func (h *Host) documents() []any        { return []any{h} }
+func (n *HostNetwork) documents() []any { return []any{n} }
+func (p *StoragePool) documents() []any { return []any{p} }
 
 // spec is the document's template spec, or what it has of one; nil when it has none.
 func (d *Document) spec() Tree {

@@ -64,6 +64,16 @@ func fieldEnums() map[owned]*enum {
 		{reflect.TypeFor[Interface](), "model"}: {values: []string{
 			"virtio", "e1000", "e1000e", "igb", "ne2k_pci", "pcnet", "rtl8139"}},
 		{reflect.TypeFor[InstanceSpec](), "architecture"}: {values: []string{"amd64"}, later: []string{"arm64", "s390x", "ppc64le"}},
+		{reflect.TypeFor[HostNetworkSpec](), "rollout"}:   {values: []string{"Stage", "Restart"}},
+		{reflect.TypeFor[StoragePoolSpec](), "rollout"}:   {values: []string{"Stage", "Restart"}},
+		{reflect.TypeFor[NetworkForward](), "mode"}: {values: []string{
+			ForwardNAT, ForwardRoute, ForwardOpen, ForwardIsolated, ForwardBridge, ForwardPrivate, ForwardVEPA, ForwardPassthrough}},
+		{reflect.TypeFor[NetworkBridge](), "macTableManager"}: {values: []string{"kernel", "libvirt"}},
+		{reflect.TypeFor[VLANTag](), "nativeMode"}:            {values: []string{"tagged", "untagged"}},
+		{reflect.TypeFor[VirtualPort](), "type"}:              {values: []string{"openvswitch", "midonet", "802.1Qbg", "802.1Qbh"}},
+		{reflect.TypeFor[StoragePoolSpec](), "type"}: {values: []string{
+			"dir", "fs", "netfs", "logical", "disk", "iscsi", "iscsi-direct", "scsi", "mpath", "rbd", "gluster", "zfs"}},
+		{reflect.TypeFor[PoolAuth](), "type"}: {values: []string{"chap", "ceph"}},
 		// libvirt's policies of a CPU's features; KubeVirt's documentation has the same.
 		{reflect.TypeFor[kubevirt.CPUFeature](), "policy"}:  {values: []string{"force", "require", "optional", "disable", "forbid"}},
 		{reflect.TypeFor[corev1.HTTPGetAction](), "scheme"}: {values: []string{"HTTP", "HTTPS"}},
@@ -92,6 +102,7 @@ func minimums() map[owned]int64 {
 		{reflect.TypeFor[Interface](), "bootOrder"}:                                1,
 		{reflect.TypeFor[kubevirt.FeatureSpinlocks](), "spinlocks"}:                4095, // libvirt's least value of retries
 		{reflect.TypeFor[InstanceSpec](), "terminationGracePeriodSeconds"}:         0,
+		{reflect.TypeFor[NetworkBridge](), "delaySeconds"}:                         0,
 	}
 }
 
@@ -105,26 +116,28 @@ func refusals() map[owned]string {
 	)
 	meta, volume := reflect.TypeFor[Meta](), reflect.TypeFor[Volume]()
 	return map[owned]string{
-		{meta, "ownerReferences"}:               owners,
-		{meta, "namespace"}:                     "is something that only a Kubernetes cluster has; take it out",
-		{reflect.TypeFor[Config](), "status"}:   status,
-		{reflect.TypeFor[RunState](), "status"}: status,
-		{reflect.TypeFor[Preset](), "status"}:   status,
-		{reflect.TypeFor[Group](), "status"}:    status,
-		{reflect.TypeFor[Host](), "status"}:     status,
-		{reflect.TypeFor[Flavour](), "status"}:  status,
-		{reflect.TypeFor[Image](), "url"}:       notYet + "; fetch the image to the host and say its path",
-		{reflect.TypeFor[Image](), "sha256"}:    notYet,
-		{volume, "network"}:                     notYet + "; say the disk in domainXML",
-		{volume, "iso"}:                         notYet + "; use hostDisk",
-		{volume, "ignition"}:                    notYet,
-		{volume, "sysprep"}:                     notYet + "; put the answer file on a disk of its own, and use hostDisk",
-		{volume, "configMap"}:                   inCluster,
-		{volume, "downwardAPI"}:                 inCluster,
-		{volume, "downwardMetrics"}:             inCluster,
-		{volume, "memoryDump"}:                  inCluster,
-		{volume, "secret"}:                      inCluster,
-		{volume, "serviceAccount"}:              inCluster,
+		{meta, "ownerReferences"}:                  owners,
+		{meta, "namespace"}:                        "is something that only a Kubernetes cluster has; take it out",
+		{reflect.TypeFor[Config](), "status"}:      status,
+		{reflect.TypeFor[RunState](), "status"}:    status,
+		{reflect.TypeFor[Preset](), "status"}:      status,
+		{reflect.TypeFor[Group](), "status"}:       status,
+		{reflect.TypeFor[Host](), "status"}:        status,
+		{reflect.TypeFor[Flavour](), "status"}:     status,
+		{reflect.TypeFor[HostNetwork](), "status"}: status,
+		{reflect.TypeFor[StoragePool](), "status"}: status,
+		{reflect.TypeFor[Image](), "url"}:          notYet + "; fetch the image to the host and say its path",
+		{reflect.TypeFor[Image](), "sha256"}:       notYet,
+		{volume, "network"}:                        notYet + "; say the disk in domainXML",
+		{volume, "iso"}:                            notYet + "; use hostDisk",
+		{volume, "ignition"}:                       notYet,
+		{volume, "sysprep"}:                        notYet + "; put the answer file on a disk of its own, and use hostDisk",
+		{volume, "configMap"}:                      inCluster,
+		{volume, "downwardAPI"}:                    inCluster,
+		{volume, "downwardMetrics"}:                inCluster,
+		{volume, "memoryDump"}:                     inCluster,
+		{volume, "secret"}:                         inCluster,
+		{volume, "serviceAccount"}:                 inCluster,
 	}
 }
 
@@ -183,9 +196,4 @@ func ignoredFields() map[owned]string {
 		out[owned{reflect.TypeFor[poolSpec](), field}] = cluster
 	}
 	return out
-}
-
-// laterKinds are kinds of ours that are not supported yet.
-func laterKinds() []string {
-	return []string{"Network", "StoragePool"}
 }

@@ -145,6 +145,13 @@ func (r *reader) secretPaths(doc *Document, at string) []FieldProblem {
 		}
 		return problems
 	}
+	if pool, ok := doc.object.(*StoragePool); ok && pool.Spec.Source != nil && pool.Spec.Source.Auth != nil && pool.Spec.Source.Auth.SecretRef != nil {
+		ref := pool.Spec.Source.Auth.SecretRef
+		if file := join("spec.source.auth.secretRef", ref.File, ref.Name); file != "" {
+			ref.File, ref.Name = file, ""
+		}
+		return problems
+	}
 	for _, ref := range secretsOf(doc.spec()) {
 		file, _ := ref.tree["file"].(string)
 		name, _ := ref.tree["name"].(string)

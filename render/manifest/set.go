@@ -21,6 +21,8 @@ type Set struct {
 	Presets   map[string]*Preset
 	Groups    map[string]*Group
 	Hosts     map[string]*Host
+	Networks  map[string]*HostNetwork
+	Pools     map[string]*StoragePool
 	// Instancetypes and Preferences are KubeVirt's.
 	Instancetypes map[Reference]*Instancetype
 	Preferences   map[Reference]*Preference
@@ -64,6 +66,7 @@ func (s *Set) hold(documents catalogue, bodied iter.Seq2[id, *Document]) {
 	s.held = documents
 	s.Configs, s.RunStates, s.Flavours = map[string]*Config{}, map[string]*RunState{}, map[string]*Flavour{}
 	s.Presets, s.Groups, s.Hosts = map[string]*Preset{}, map[string]*Group{}, map[string]*Host{}
+	s.Networks, s.Pools = map[string]*HostNetwork{}, map[string]*StoragePool{}
 	s.Instancetypes, s.Preferences = map[Reference]*Instancetype{}, map[Reference]*Preference{}
 	s.Claims, s.DataVolumes = map[string]*Claim{}, map[string]*Claim{}
 	for k, d := range bodied {
@@ -83,6 +86,10 @@ func (s *Set) hold(documents catalogue, bodied iter.Seq2[id, *Document]) {
 			s.Groups[k.Name] = o
 		case *Host:
 			s.Hosts[k.Name] = o
+		case *HostNetwork:
+			s.Networks[k.Name] = o
+		case *StoragePool:
+			s.Pools[k.Name] = o
 		case *Instancetype:
 			s.Instancetypes[Reference(k)] = o
 		case *Preference:

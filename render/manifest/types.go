@@ -16,6 +16,8 @@ const (
 	KindPreset   = "VirtualMachinePreset"
 	KindGroup    = "VirtualMachineGroup"
 	KindHost     = "Host"
+	KindNetwork  = "Network"
+	KindStorage  = "StoragePool"
 	KindInstance = "VirtualMachineInstance" // made by agents; an error in a repository
 )
 
