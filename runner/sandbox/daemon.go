@@ -95,7 +95,7 @@ func (s *Sandbox) startDaemon(ctx context.Context) error {
 		return err
 	}
 	for {
-		unready := talk(ctx, s.Socket(), func(*libvirt.Libvirt) error { return nil })
+		unready := talk(ctx, s.layout, func(*libvirt.Libvirt) error { return nil })
 		if unready == nil {
 			return s.settle(ctx)
 		}
@@ -144,7 +144,7 @@ func (s *Sandbox) settle(ctx context.Context) error {
 	}
 	short, cancel := context.WithTimeout(ctx, settleTimeout)
 	defer cancel()
-	_ = talk(short, s.Socket(), func(client *libvirt.Libvirt) error {
+	_ = talk(short, s.layout, func(client *libvirt.Libvirt) error {
 		domains, _, err := client.ConnectListAllDomains(1, libvirt.ConnectListDomainsActive)
 		for _, domain := range domains {
 			_, statsErr := client.DomainMemoryStats(domain, uint32(libvirt.DomainMemoryStatNr), 0)
@@ -157,8 +157,8 @@ func (s *Sandbox) settle(ctx context.Context) error {
 
 // talk opens libvirt's session at a socket, does something with it, and closes it again. A daemon accepts connections
 // before its drivers are there, and answers only then.
-func talk(ctx context.Context, socket string, do func(*libvirt.Libvirt) error) error {
-	conn, err := new(net.Dialer).DialContext(ctx, "unix", socket)
+func talk(ctx context.Context, l layout, do func(*libvirt.Libvirt) error) error {
+	conn, err := new(net.Dialer).DialContext(ctx, "unix", l.socket())
 	if err != nil {
 		return err
 	}
@@ -166,7 +166,11 @@ func talk(ctx context.Context, socket string, do func(*libvirt.Libvirt) error) e
 	stop := context.AfterFunc(ctx, func() { conn.Close() })
 	defer stop()
 	client := libvirt.NewWithDialer(dialed{conn})
-	if err := client.ConnectToURI(libvirt.QEMUSession); err != nil {
+	uri := libvirt.QEMUSession
+	if l.networks {
+		uri = libvirt.QEMUSystem
+	}
+	if err := client.ConnectToURI(uri); err != nil {
 		conn.Close()
 		return err
 	}

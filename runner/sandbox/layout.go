@@ -13,7 +13,11 @@ import (
 const maxDir = 41
 
 // layout is where things lie in a sandbox's directory. The names are short for maxDir's reason.
-type layout struct{ dir string }
+type layout struct {
+	dir string
+	// networks says that the daemon is a system daemon in a network namespace.
+	networks bool
+}
 
 func (l layout) home() string          { return filepath.Join(l.dir, "h") }
 func (l layout) runtimeHome() string   { return filepath.Join(l.dir, "r") }
@@ -35,7 +39,7 @@ func newLayout(opts Options) (layout, error) {
 	if err != nil {
 		return layout{}, fmt.Errorf("cannot make the sandbox's directory: %w", err)
 	}
-	l := layout{dir: dir}
+	l := layout{dir: dir, networks: opts.Networks}
 	if err := l.write(opts); err != nil {
 		os.RemoveAll(dir)
 		return layout{}, fmt.Errorf("cannot prepare the sandbox's directory %s: %w", dir, err)
@@ -48,6 +52,11 @@ func (l layout) write(opts Options) error {
 		return fmt.Errorf("its path has %d bytes and may have %d, or the UNIX sockets below it would not fit; "+
 			"name a shorter folder in TMPDIR", len(l.dir), maxDir)
 	}
+	if l.networks {
+		if err := l.writeNetworks(); err != nil {
+			return err
+		}
+	}
 	for _, dir := range []string{l.home(), l.runtimeHome(), l.cacheHome(), l.sockets(), l.libvirtConfig()} {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
 			return err
@@ -58,7 +67,11 @@ func (l layout) write(opts Options) error {
 	}
 	// Without virtlogd, which would be one more daemon to own.
 	qemu := []string{`stdio_handler = "file"`}
-	if err := writeLines(filepath.Join(l.libvirtConfig(), "qemu.conf"), qemu, opts.QEMUConfig); err != nil {
+	conf := filepath.Join(l.libvirtConfig(), "qemu.conf")
+	if l.networks {
+		qemu, conf = append(qemu, privileged()...), filepath.Join(l.private("etc"), "qemu.conf")
+	}
+	if err := writeLines(conf, qemu, opts.QEMUConfig); err != nil {
 		return err
 	}
 	if opts.CapabilityCache != "" {
@@ -85,8 +98,12 @@ func (l layout) daemonConfig() []string {
 // the daemon asks nothing of the system's services.
 func (l layout) environment() []string {
 	noBus := "unix:path=" + filepath.Join(l.dir, "no-bus")
+	path := searchPath()
+	if l.networks {
+		path = l.programs() + string(os.PathListSeparator) + path
+	}
 	return []string{
-		"PATH=" + searchPath(),
+		"PATH=" + path,
 		"HOME=" + l.home(),
 		"LC_ALL=C.UTF-8",
 		"XDG_RUNTIME_DIR=" + l.runtimeHome(),
@@ -109,6 +126,9 @@ func (l layout) linkCapabilities(shared string) error {
 		return err
 	}
 	parent := filepath.Join(l.cacheHome(), "libvirt", "qemu", "cache")
+	if l.networks {
+		parent = filepath.Join(l.private("cache"), "qemu")
+	}
 	if err := os.MkdirAll(parent, 0o700); err != nil {
 		return err
 	}
@@ -118,6 +138,9 @@ func (l layout) linkCapabilities(shared string) error {
 // definePool writes an autostarted directory pool where the daemon reads its pools when it starts.
 func (l layout) definePool(name string) error {
 	config := filepath.Join(l.libvirtConfig(), "storage")
+	if l.networks {
+		config = filepath.Join(l.private("etc"), "storage")
+	}
 	for _, dir := range []string{l.pool(), filepath.Join(config, "autostart")} {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
 			return err

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -29,6 +30,10 @@ type Options struct {
 	// DefaultPool has the daemon run a directory pool named "default", with its files in PoolDir.
 	DefaultPool bool
 
+	// Networks has the daemon run as libvirt's system daemon does, in a network namespace and with folders of its own: there
+	// it can start networks, which reach nothing else. It needs dnsmasq, iptables and ip.
+	Networks bool
+
 	// DaemonConfig and QEMUConfig are further lines of libvirtd.conf and qemu.conf.
 	DaemonConfig, QEMUConfig []string
 }
@@ -45,13 +50,19 @@ type Sandbox struct {
 // Start makes a sandbox and returns once its libvirtd answers. The context bounds the starting only; the sandbox
 // lives until Close, or until this program ends, however it does.
 func Start(ctx context.Context, opts Options) (*Sandbox, error) {
+	if opts.Networks {
+		return start(ctx, opts, networkIsolations(os.Geteuid()))
+	}
 	return start(ctx, opts, isolations(os.Geteuid()))
 }
 
 func start(ctx context.Context, opts Options, ways []isolation) (*Sandbox, error) {
-	for _, need := range []struct{ program, debian string }{
-		{"libvirtd", "libvirt-daemon"}, {"bash", "bash"}, {"unshare", "util-linux"},
-	} {
+	type need struct{ program, debian string }
+	needs := []need{{"libvirtd", "libvirt-daemon"}, {"bash", "bash"}, {"unshare", "util-linux"}}
+	if opts.Networks {
+		needs = append(needs, need{"dnsmasq", "dnsmasq-base"}, need{"iptables", "iptables"}, need{"ip", "iproute2"}, need{"nsenter", "util-linux"})
+	}
+	for _, need := range needs {
 		if !installed(need.program) {
 			return nil, fmt.Errorf("cannot start a private libvirtd: there is no %s in %s; install it (Debian's package %s)",
 				need.program, searchPath(), need.debian)
@@ -73,7 +84,7 @@ func start(ctx context.Context, opts Options, ways []isolation) (*Sandbox, error
 }
 
 // URI returns libvirt's connection URI of the sandbox, for virsh, go-libvirt and gitvirt alike.
-func (s *Sandbox) URI() string { return "qemu+unix:///session?socket=" + s.Socket() }
+func (s *Sandbox) URI() string { return s.layout.uri() + "?socket=" + s.Socket() }
 
 // Socket returns the UNIX socket that the daemon listens on. It stays the same when the daemon is restarted.
 func (s *Sandbox) Socket() string { return s.layout.socket() }
@@ -85,10 +96,18 @@ func (s *Sandbox) Dir() string { return s.layout.dir }
 func (s *Sandbox) PoolDir() string { return s.layout.pool() }
 
 // ConfigDir returns the folder where libvirt keeps the inactive XML of its domains, as NAME.xml.
-func (s *Sandbox) ConfigDir() string { return filepath.Join(s.layout.libvirtConfig(), "qemu") }
+func (s *Sandbox) ConfigDir() string {
+	if s.layout.networks {
+		return filepath.Join(s.layout.private("etc"), "qemu")
+	}
+	return filepath.Join(s.layout.libvirtConfig(), "qemu")
+}
 
 // StateDir returns the folder where libvirt keeps the status of running domains, as NAME.xml and NAME.pid.
 func (s *Sandbox) StateDir() string {
+	if s.layout.networks {
+		return filepath.Join(s.layout.private("run"), "libvirt", "qemu")
+	}
 	return filepath.Join(s.layout.runtimeHome(), "libvirt", "qemu", "run")
 }
 
@@ -103,7 +122,11 @@ func (s *Sandbox) Log() (string, error) {
 
 // GuestLog returns what QEMU printed for a domain, over all its runs.
 func (s *Sandbox) GuestLog(domain string) (string, error) {
-	text, err := os.ReadFile(filepath.Join(s.layout.cacheHome(), "libvirt", "qemu", "log", domain+".log"))
+	folder := filepath.Join(s.layout.cacheHome(), "libvirt", "qemu", "log")
+	if s.layout.networks {
+		folder = filepath.Join(s.layout.private("log"), "qemu")
+	}
+	text, err := os.ReadFile(filepath.Join(folder, domain+".log"))
 	if err != nil {
 		return "", fmt.Errorf("cannot read the log of domain %s: %w", domain, err)
 	}
@@ -122,6 +145,25 @@ func (s *Sandbox) Virsh(ctx context.Context, args ...string) (string, error) {
 			strings.Join(args, " "), err, strings.TrimSpace(stderr.String()))
 	}
 	return string(stdout), nil
+}
+
+// Inside runs a program in the sandbox's network namespace, and returns what it printed.
+func (s *Sandbox) Inside(ctx context.Context, program string, args ...string) (string, error) {
+	pid, err := s.DaemonPID()
+	if err != nil {
+		return "", err
+	}
+	enter := []string{"--target", strconv.Itoa(pid), "--net"}
+	if os.Geteuid() != 0 {
+		enter = append(enter, "--user", "--preserve-credentials")
+	}
+	cmd := exec.CommandContext(ctx, "nsenter", append(append(enter, program), args...)...)
+	cmd.Env = s.layout.environment()
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		return string(out), fmt.Errorf("cannot run %s in the private libvirtd's network: %w: %s", program, err, strings.TrimSpace(string(out)))
+	}
+	return string(out), nil
 }
 
 // Close ends the daemon and every QEMU that it or a predecessor started, and removes the directory. It waits until

@@ -91,7 +91,11 @@ func (way isolation) start(ctx context.Context, l layout) (*supervisor, error) {
 	if way.ownPIDs {
 		pids = "own"
 	}
-	args := []string{"bash", "-c", supervisorScript, "gitvirt-sandbox", l.dir, pids}
+	kind := "session"
+	if l.networks {
+		kind = "system"
+	}
+	args := []string{"bash", "-c", supervisorScript, "gitvirt-sandbox", l.dir, pids, kind}
 	if way.unshare != nil {
 		args = append(append([]string{"unshare"}, way.unshare...), args...)
 	}
