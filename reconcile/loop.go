@@ -27,6 +27,7 @@ type Loop struct {
 	log      *slog.Logger
 	fetcher  *fetcher
 	crew     *crew
+	keeper   *keeper
 	pins     *Pins
 	guard    *guard
 	readOnly bool
@@ -57,7 +58,7 @@ func New(o Options) (*Loop, error) {
 	}
 	f := newFetcher(o)
 	return &Loop{
-		opts: o, log: o.Logger, fetcher: f, pins: f.pins, crew: newCrew(o.Runner.Apply, o.Metrics.Acted, o.Refused),
+		opts: o, log: o.Logger, fetcher: f, pins: f.pins, crew: newCrew(o.Runner.Apply, o.Metrics.Acted, o.Refused), keeper: newKeeper(o),
 		guard:     newGuard(o.Policy, HostFiles{}, o.Logger),
 		documents: NewDocuments(o.Host), memory: newMemory(), state: s,
 	}, nil
@@ -87,7 +88,7 @@ func (l *Loop) Run(ctx context.Context) error {
 	ctx, stop := context.WithCancel(ctx)
 	var wg sync.WaitGroup
 	defer wg.Wait()
-	defer l.crew.wg.Wait()
+	defer l.waitForWork()
 	defer stop()
 	l.fetcher.load(ctx)
 	wg.Go(func() { l.fetcher.run(ctx) })
@@ -148,6 +149,7 @@ func (l *Loop) wait(ctx context.Context, wake time.Time) error {
 		case <-timer.C:
 		case <-l.opts.Runner.Wake():
 		case <-l.crew.ready:
+		case <-l.keeper.ready():
 		case <-probed:
 		case <-addressed:
 		case <-idle.C:
@@ -186,6 +188,11 @@ func (l *Loop) pass(ctx context.Context) time.Time {
 	l.mu.Unlock()
 	var wake time.Time
 	for _, a := range facts.Assessments {
+		if !a.Wake.IsZero() && (wake.IsZero() || a.Wake.Before(wake)) {
+			wake = a.Wake
+		}
+	}
+	for _, a := range facts.Resources {
 		if !a.Wake.IsZero() && (wake.IsZero() || a.Wake.Before(wake)) {
 			wake = a.Wake
 		}
@@ -229,6 +236,7 @@ func (l *Loop) once(ctx context.Context, act bool) (facts status.Facts, err erro
 		}
 	}()
 	l.crew.look()
+	l.finishedResources(ctx)
 	world, err := l.observe(ctx, &facts)
 	if err != nil {
 		return facts, err
@@ -258,6 +266,7 @@ func (l *Loop) once(ctx context.Context, act bool) (facts status.Facts, err erro
 		l.opts.Addresses.Watch(plan.Guests(world))
 		facts.Addresses = l.opts.Addresses.Known()
 	}
+	l.resources(ctx, wanted, world, &facts, act)
 	if act {
 		l.letThrough(assessments)
 		for _, a := range assessments {

@@ -16,7 +16,7 @@ func (l *Loop) Once(ctx context.Context) (status.Facts, error) {
 	}
 	begun := time.Now()
 	facts, err := l.once(ctx, true)
-	l.crew.wg.Wait()
+	l.waitForWork()
 	l.opts.Metrics.Passed(time.Since(begun), err)
 	if err != nil {
 		return facts, err

@@ -88,6 +88,8 @@ type Options struct {
 
 	Source Source
 	Runner Runner
+	// Resources may be nil: then networks and storage pools are left alone.
+	Resources ResourceRunner
 	// Secrets may be nil: then only the forms of secrets are checked.
 	Secrets render.Secrets
 	// Prober may be nil: a guest that runs is up then.

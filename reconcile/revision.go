@@ -53,6 +53,9 @@ func (l *Loop) adopt(ctx context.Context, s *source.Snapshot, domainType string)
 	if err != nil {
 		return fmt.Errorf("cannot read revision %.12s: %w", s.Commit, err)
 	}
+	for _, name := range slices.Sorted(maps.Keys(view.Resources.Broken)) {
+		l.log.Warn("a network or storage pool is left as it is", "resource", name, "problem", view.Resources.Broken[name])
+	}
 	for _, name := range slices.Sorted(maps.Keys(view.Locked)) {
 		l.log.Warn("a secret cannot be used", "instance", name, "problem", view.Locked[name])
 	}
@@ -62,6 +65,7 @@ func (l *Loop) adopt(ctx context.Context, s *source.Snapshot, domainType string)
 		w.Allowed = max(w.Allowed, l.revision.wanted.Allowed)
 	} else {
 		l.memory.newRevision()
+		l.keeper.newRevision()
 	}
 	l.remember(view, s.Commit)
 	l.fresh = true
@@ -137,7 +141,7 @@ func (l *Loop) goodFile(ctx context.Context) func(path string) ([]byte, bool) {
 
 // remember keeps what the next revision, or the next agent, has to know of this one.
 func (l *Loop) remember(v View, commit string) {
-	next := state{Good: l.state.Good, MovedFrom: map[string]string{}, LetThrough: map[string]bool{}}
+	next := state{Good: l.state.Good, MovedFrom: map[string]string{}, LetThrough: map[string]bool{}, Own: l.state.Own, LetGo: l.state.LetGo}
 	if len(v.Problems) == 0 {
 		next.Good = commit
 		l.good, l.goodOf = v.Set, commit
@@ -197,7 +201,8 @@ func (l *Loop) hosts(v View) (map[string]string, bool) {
 // keep makes a state the one that outlives the agent. moved says that its hosts are others.
 func (l *Loop) keep(next state, moved bool) {
 	if l.readOnly || !moved && next.Good == l.state.Good &&
-		maps.Equal(next.MovedFrom, l.state.MovedFrom) && maps.Equal(next.LetThrough, l.state.LetThrough) {
+		maps.Equal(next.MovedFrom, l.state.MovedFrom) && maps.Equal(next.LetThrough, l.state.LetThrough) &&
+		maps.Equal(next.Own, l.state.Own) && maps.Equal(next.LetGo, l.state.LetGo) {
 		l.state = next
 		return
 	}

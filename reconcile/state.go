@@ -22,6 +22,11 @@ type state struct {
 	MovedFrom map[string]string `json:"movedFrom,omitempty"`
 	// LetThrough are the instances whose removal is under way.
 	LetThrough map[string]bool `json:"letThrough,omitempty"`
+	// Own are the UUIDs of the networks and storage pools (Network/lan) that are ours though their UUIDs are not derived. When
+	// it is lost, those that are not wanted any more are left alone.
+	Own map[string]string `json:"own,omitempty"`
+	// LetGo are the networks and storage pools whose removal is under way.
+	LetGo map[string]bool `json:"letGo,omitempty"`
 }
 
 // loadState reads the state; a missing file is an empty one, and so is a broken one, which is said.

@@ -30,6 +30,8 @@ type View struct {
 	// Problems are those of the documents, and those that show when they are completed.
 	Problems []manifest.Problem
 	host     string // whose instances they are
+	// Resources are the host's networks and storage pools; only their problems, where it is no one host's view.
+	Resources render.Resources
 	// Unread are pinned revisions that could not be read, or not yet. Their machines are among Broken.
 	Unread []manifest.Problem
 }
@@ -119,6 +121,8 @@ func (d *Documents) View(s *source.Snapshot, set, good *manifest.Set, goodCommit
 		v.Instances = append(v.Instances, i)
 	}
 	d.rendered = seen
+	v.resourcesOf(o.Options)
+	v.Problems = append(v.Problems, Locate(s, v.Resources.Problems)...)
 	return v, nil
 }
 

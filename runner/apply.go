@@ -59,6 +59,15 @@ var ops = map[plan.Op]operation{
 	plan.OpSecrets:       {"keep the secrets of", (*Runner).keepSecrets},
 	plan.OpDeleteSecrets: {"forget the secrets of", (*Runner).deleteSecrets},
 	plan.OpDescribe:      {"set the title of", (*Runner).describe},
+
+	plan.OpResourceDefine:    {"define", (*Runner).defineResource},
+	plan.OpPoolBuild:         {"make the folder of", (*Runner).buildPool},
+	plan.OpResourceAutostart: {"set autostart of", (*Runner).setResourceAutostart},
+	plan.OpResourceStart:     {"start", (*Runner).startResource},
+	plan.OpResourceStop:      {"stop", (*Runner).stopResource},
+	plan.OpResourceUndefine:  {"undefine", (*Runner).undefineResource},
+	plan.OpNetworkUpdate:     {"change", (*Runner).updateNetwork},
+	plan.OpReplug:            {"connect guests again to", (*Runner).replug},
 }
 
 // domain is the step's domain as libvirt's calls take it. Libvirt finds it by the UUID.

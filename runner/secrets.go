@@ -15,6 +15,7 @@ import (
 
 	"github.com/gitvirt/gitvirt/reconcile/plan"
 	"github.com/gitvirt/gitvirt/render"
+	"github.com/gitvirt/gitvirt/render/resource"
 	"github.com/gitvirt/gitvirt/render/secret"
 )
 
@@ -82,6 +83,20 @@ func secretXML(s render.Secret, instance string) (string, error) {
 		return "", err
 	}
 	return fmt.Sprintf("<secret ephemeral='no' private='yes'><uuid>%s</uuid><description>of gitvirt's machine</description>"+
+		"<usage type='%s'><%s>%s</%s></usage></secret>", s.UUID, s.Kind, element, usage.String(), element), nil
+}
+
+// poolSecretXML is the definition of a secret that a storage pool logs in by.
+func poolSecretXML(s resource.Secret) (string, error) {
+	element, ok := usageElement(s.Kind)
+	if !ok {
+		return "", fmt.Errorf("libvirt has no secrets of the type %q", s.Kind)
+	}
+	var usage strings.Builder
+	if err := xml.EscapeText(&usage, []byte(s.Usage)); err != nil {
+		return "", err
+	}
+	return fmt.Sprintf("<secret ephemeral='no' private='yes'><uuid>%s</uuid><description>of gitvirt's storage pool</description>"+
 		"<usage type='%s'><%s>%s</%s></usage></secret>", s.UUID, s.Kind, element, usage.String(), element), nil
 }
 

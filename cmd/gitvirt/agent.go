@@ -123,7 +123,7 @@ func newAgent(set settings, store string, log *slog.Logger) (*agent, error) {
 		DefaultHost: set.DefaultHost, CacheDir: set.cacheDir(),
 		Host: set.Host, Fleet: set.Fleet, URL: src.URL(), Branch: set.Branch, Interval: set.Interval, Budget: set.RemovalBudget,
 		StateFile: filepath.Join(set.StateDir, "state.json"), Version: version(),
-		Source: src, Secrets: open, Runner: libvirt{run, set.DomainType}, Prober: probe.New(run), Addresses: address.New(run), Logger: log, Metrics: status.NewMetrics(a.registry),
+		Source: src, Secrets: open, Runner: libvirt{run, set.DomainType}, Resources: run, Prober: probe.New(run), Addresses: address.New(run), Logger: log, Metrics: status.NewMetrics(a.registry),
 		Publish: a.publish,
 		Refused: func(err error) bool { return errors.Is(err, runner.ErrInvalid) },
 	})
@@ -235,7 +235,8 @@ const onceRounds = 4
 
 // hasSteps says whether there is something to do at once.
 func hasSteps(p plan.Plan) bool {
-	return slices.ContainsFunc(p.Actions, func(a plan.Action) bool { return len(a.Steps) > 0 })
+	return slices.ContainsFunc(p.Actions, func(a plan.Action) bool { return len(a.Steps) > 0 }) ||
+		slices.ContainsFunc(p.Resources, func(a plan.ResourceAction) bool { return len(a.Steps) > 0 })
 }
 
 // runOnce makes one pass, and further ones while there is something to do at once.
@@ -258,7 +259,7 @@ func runOnce(ctx context.Context, set settings, log *slog.Logger, out interface{
 	switch {
 	case facts.Source.Error != "":
 		return errors.New(facts.Source.Error)
-	case len(facts.Plan.Actions) > 0 || len(facts.Documents.Problems) > 0 || facts.Source.Held != nil: // which was logged
+	case !facts.Plan.Empty() || len(facts.Documents.Problems) > 0 || facts.Source.Held != nil: // which was logged
 		return exit(exitDiffers)
 	}
 	return nil

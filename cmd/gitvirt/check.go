@@ -77,6 +77,7 @@ func tally(v reconcile.View) string {
 	for _, k := range []struct{ kind, one, many string }{
 		{manifest.KindConfig, "config", "configs"}, {manifest.KindRunState, "run state", "run states"}, {manifest.KindGroup, "group", "groups"},
 		{manifest.KindFlavour, "flavour", "flavours"}, {manifest.KindPreset, "preset", "presets"}, {manifest.KindHost, "host", "hosts"},
+		{manifest.KindNetwork, "network", "networks"}, {manifest.KindStorage, "storage pool", "storage pools"},
 	} {
 		if n := v.Set.Count(k.kind); n == 1 {
 			parts = append(parts, "1 "+k.one)

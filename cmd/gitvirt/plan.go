@@ -48,7 +48,7 @@ when there is nothing to do, 1 when there is something, and 2 when it could not 
 			for _, p := range facts.Documents.Problems {
 				fmt.Fprintln(c.ErrOrStderr(), p)
 			}
-			if len(facts.Plan.Actions) > 0 {
+			if !facts.Plan.Empty() {
 				return exit(exitDiffers)
 			}
 			return nil
@@ -62,9 +62,15 @@ when there is nothing to do, 1 when there is something, and 2 when it could not 
 
 // printPlan is a plan for people.
 func printPlan(w io.Writer, p plan.Plan) {
-	if len(p.Actions) == 0 {
+	if p.Empty() {
 		fmt.Fprintf(w, "%s: nothing to do at revision %.12s\n", p.Host, p.Revision)
 		return
+	}
+	for _, a := range p.Resources {
+		fmt.Fprintf(w, "%-20s %-10s %s: %s\n", string(a.Kind)+"/"+a.Name, a.Effect, a.Reason, a.Message)
+		for _, c := range a.Changes {
+			fmt.Fprintf(w, "%-20s   %s: %q -> %q\n", "", c.Path, c.From, c.To)
+		}
 	}
 	for _, a := range p.Actions {
 		fmt.Fprintf(w, "%-20s %-10s %s: %s\n", a.Instance, a.Effect, a.Reason, a.Message)

@@ -22,6 +22,7 @@ type policy struct {
 	Pools       *[]string `yaml:"pools"`
 	Images      *[]string `yaml:"images"`
 	Probes      *[]string `yaml:"probes"`
+	Storage     []string  `yaml:"storage"`
 	HostDevices []string  `yaml:"hostDevices"`
 	Limits      limits    `yaml:"limits"`
 	DomainXML   domainXML `yaml:"domainXML"`
@@ -46,7 +47,7 @@ type domainXML struct {
 // policy is the section as it is applied.
 func (p policy) policy() (hostpolicy.Policy, error) {
 	out := hostpolicy.Default()
-	out.HostPaths, out.Bridges, out.HostDevices, out.Elements = p.HostPaths, p.Bridges, p.HostDevices, p.DomainXML.Allow
+	out.HostPaths, out.Bridges, out.HostDevices, out.Elements, out.Storage = p.HostPaths, p.Bridges, p.HostDevices, p.DomainXML.Allow, p.Storage
 	for _, list := range []struct {
 		said *[]string
 		to   *[]string
@@ -67,7 +68,7 @@ func (p policy) policy() (hostpolicy.Policy, error) {
 			bad("hostPaths", p, `is no folder's path: say it from "/", without ".." and without "*"`)
 		}
 	}
-	for key, patterns := range map[string][]string{"networks": out.Networks, "bridges": out.Bridges, "pools": out.Pools, "images": out.Images, "probes": out.Probes} {
+	for key, patterns := range map[string][]string{"networks": out.Networks, "bridges": out.Bridges, "pools": out.Pools, "images": out.Images, "probes": out.Probes, "storage": out.Storage} {
 		for _, entry := range patterns {
 			_, err := path.Match(entry, "")
 			switch {

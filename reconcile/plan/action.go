@@ -3,6 +3,7 @@ package plan
 import (
 	"github.com/gitvirt/gitvirt/render"
 	"github.com/gitvirt/gitvirt/render/metadata"
+	"github.com/gitvirt/gitvirt/render/resource"
 )
 
 // Effect is what an action does to the machine, in the user's words.
@@ -69,6 +70,16 @@ const (
 	OpMemory   Op = "memory"   // set the guest's memory to Amount KiB, by the balloon
 	OpVCPUs    Op = "vcpus"    // set the number of vCPUs to Amount
 	OpDescribe Op = "describe" // set the title to Title and the description to Description; empty removes one
+
+	// What is below is about a network or a storage pool: Domain is its name, Kind what it is.
+	OpResourceDefine    Op = "resource-define"    // define XML, in place, validating; have libvirt keep Secret before
+	OpPoolBuild         Op = "pool-build"         // make the folder
+	OpResourceAutostart Op = "resource-autostart" // set autostart to On
+	OpResourceStart     Op = "resource-start"
+	OpResourceStop      Op = "resource-stop"
+	OpResourceUndefine  Op = "resource-undefine"
+	OpNetworkUpdate     Op = "network-update" // Command XML in Section of the active network, in its <ip> number Index
+	OpReplug            Op = "replug"         // connect the interface XML of the running Guest to its network again
 )
 
 // Param is one IO limit, by the name of libvirt's element in <iotune>.
@@ -99,6 +110,13 @@ type Step struct {
 	Secrets  []render.Secret    // OpSecrets, OpDeleteSecrets
 
 	Title, Description string // OpDescribe
+
+	Kind             resource.Kind    // of the ops of networks and pools
+	Secret           *resource.Secret // OpResourceDefine: nil for none
+	Section          Section          // OpNetworkUpdate
+	Command          string           // OpNetworkUpdate
+	Index            int              // OpNetworkUpdate: -1 where it is in no address
+	Guest, GuestUUID string           // OpReplug
 }
 
 // Plan is what to do, sorted by instance.
@@ -106,4 +124,9 @@ type Plan struct {
 	Host     string   `json:"host"`
 	Revision string   `json:"revision"`
 	Actions  []Action `json:"actions"`
+	// Resources are what to do to networks and storage pools, sorted by kind and name.
+	Resources []ResourceAction `json:"resources,omitempty"`
 }
+
+// Empty says that there is nothing to do.
+func (p Plan) Empty() bool { return len(p.Actions)+len(p.Resources) == 0 }

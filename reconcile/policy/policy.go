@@ -22,6 +22,9 @@ type Policy struct {
 	Images []string
 	// Probes are the hosts that a readiness probe may name; patterns.
 	Probes []string
+	// Storage are the servers that machines' disks may be on, NAME or NAME:PORT; patterns. One that only the host can reach
+	// has to be named, where "*" is not enough.
+	Storage []string
 	// HostDevices are PCI addresses (0000:03:00.0), USB vendors and products (1d6b:0002), UUIDs of mediated devices, and
 	// device files (/dev/disk/by-id/…); "*" is all.
 	HostDevices []string

@@ -23,6 +23,10 @@ type Facts struct {
 	Assessments []plan.Assessment
 	// Addresses are those of guests, as far as they are known, by the instance's name.
 	Addresses map[string][]plan.Address
+	// Resources are the host's networks and storage pools, as far as they are gitvirt's business; ResourceFailures are their last
+	// errors, by kind and name (Network/lan).
+	Resources        []plan.ResourceAssessment
+	ResourceFailures map[string]Failure
 	// Failures are the last errors of instances, by name.
 	Failures map[string]Failure
 	// Restarts count how often the restart policy started an instance again, since the agent began.

@@ -196,7 +196,7 @@ func Define(r Resource, have *domxml.Element) *domxml.Element {
 		if m := have.Child("mac"); m != nil && next.Child("mac") == nil {
 			next.Append(m.Clone())
 		}
-		if b := have.Child("bridge"); b != nil && b.Attr("name") != "" && managed(next) {
+		if b := have.Child("bridge"); b != nil && b.Attr("name") != "" && Managed(next) {
 			if own := next.Ensure("bridge"); own.Attr("name") == "" {
 				own.SetAttr("name", b.Attr("name"))
 			}
@@ -205,8 +205,8 @@ func Define(r Resource, have *domxml.Element) *domxml.Element {
 	return next
 }
 
-// managed says whether libvirt makes a bridge for a network.
-func managed(network *domxml.Element) bool {
+// Managed says whether libvirt makes a bridge for a network.
+func Managed(network *domxml.Element) bool {
 	f := network.Child("forward")
 	if f == nil {
 		return true

@@ -38,8 +38,9 @@ type Resource struct {
 	Restart   bool // it may be started anew for a change
 	// Build says that its folder is made when it is not there.
 	Build bool
-	// Secret is what libvirt has to know to log in; nil for nothing.
+	// Secret is where the password is that libvirt has to know to log in; nil for none. Token stands for it, once it is opened.
 	Secret *manifest.SecretRef
+	Token  string
 	// Header is the document's, for problems.
 	Header *manifest.Header
 }
@@ -103,4 +104,28 @@ func yes(b bool) string {
 		return "yes"
 	}
 	return "no"
+}
+
+// Secret is one that libvirt keeps for a pool.
+type Secret struct {
+	UUID, Usage, Kind, Token string
+}
+
+// LibvirtSecret is the secret that libvirt has to keep for the resource; nil for none.
+func (r Resource) LibvirtSecret() *Secret {
+	if r.Secret == nil || r.Token == "" {
+		return nil
+	}
+	kind := "iscsi"
+	if r.XML.Child("source/auth").Attr("type") == "ceph" {
+		kind = "ceph"
+	}
+	return &Secret{UUID: SecretUUID(r.UUID), Usage: "gitvirt-pool/" + r.Name, Kind: kind, Token: r.Token}
+}
+
+// Scratch is the name, and the bridge, of a network that guests of another one are on for a moment while they are connected
+// to it again.
+func Scratch(network string) (name, bridge string) {
+	h := sha256.Sum256([]byte(network))
+	return "gitvirt-replug-" + network, fmt.Sprintf("gvr%x", h[:4])
 }
