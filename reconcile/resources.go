@@ -24,10 +24,11 @@ type keeper struct {
 	crew     *crew
 	failures map[string]status.Failure
 	uses     plan.UsesMemo
+	known    map[string]string // digests that were in sync
 }
 
 func newKeeper(o Options) *keeper {
-	k := &keeper{failures: map[string]status.Failure{}, uses: plan.UsesMemo{}}
+	k := &keeper{failures: map[string]status.Failure{}, uses: plan.UsesMemo{}, known: map[string]string{}}
 	if o.Resources != nil {
 		k.crew = newCrew(o.Resources.Apply, o.Metrics.Acted, o.Refused)
 	}
@@ -94,7 +95,7 @@ func (l *Loop) resources(ctx context.Context, wanted plan.Wanted, world plan.Wor
 	w := plan.ResourcesWanted{
 		Fleet: l.opts.Fleet, List: l.revision.view.Resources.List, Broken: l.revision.view.Resources.Broken,
 		Incomplete: wanted.Incomplete, Suspended: wanted.Suspended, Budget: wanted.Budget, Allowed: wanted.Allowed,
-		Own: l.state.Own, LetGo: l.state.LetGo, NotBefore: map[string]time.Time{}, Now: facts.Now, Uses: k.uses,
+		Own: l.state.Own, LetGo: l.state.LetGo, NotBefore: map[string]time.Time{}, Now: facts.Now, Uses: k.uses, Known: k.known,
 	}
 	w.Forbidden = l.guard.judgeResources(w.List)
 	for name, f := range k.failures {
@@ -130,6 +131,13 @@ func (k *keeper) forget(world plan.World, all []plan.ResourceAssessment) {
 		}
 	}
 	k.uses = uses
+	known := map[string]string{}
+	for i := range all {
+		if a := &all[i]; a.Wanted != nil && (a.InSync || k.known[a.Key()] == a.Wanted.Digest) {
+			known[a.Key()] = a.Wanted.Digest
+		}
+	}
+	k.known = known
 	there := map[string]bool{}
 	for i := range all {
 		there[all[i].Key()] = true

@@ -33,6 +33,8 @@ type Input struct {
 	// CPUs are the host's that the machine has to itself, in the order of its vCPUs; NoCPUs says why it has not got them.
 	CPUs   []int
 	NoCPUs string
+	// Networks are the documents of the host's libvirt networks.
+	Networks []*manifest.HostNetwork
 	// Text returns a file of the revision; ok is false when there is none.
 	Text func(path string) (text []byte, ok bool)
 }
@@ -109,7 +111,7 @@ func Complete(in Input, o Options) (*Instance, []manifest.Problem) {
 	for _, p := range manifest.Validate(spec) {
 		problem(p.Field, p.Message)
 	}
-	for _, p := range unreached(spec) {
+	for _, p := range in.unserved(spec, unreached(spec)) {
 		problem(p.Field, p.Message)
 	}
 	if in.Preference != nil {

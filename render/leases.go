@@ -2,7 +2,9 @@ package render
 
 import (
 	"fmt"
+	"maps"
 	"net/netip"
+	"slices"
 	"strings"
 
 	"github.com/gitvirt/gitvirt/render/manifest"
@@ -30,7 +32,7 @@ func (r *resources) leases(networks []*manifest.HostNetwork, instances []*Instan
 			}
 			for m, text := range d.Addresses {
 				prefix, err := netip.ParsePrefix(text)
-				if err != nil || !served(network, prefix.Addr()) {
+				if err != nil || !prefix.Addr().Is4() || !served(network, prefix.Addr()) {
 					continue
 				}
 				of := resource.Lease{MAC: d.MacAddress, Name: i.Name, IP: prefix.Addr()}
@@ -94,4 +96,41 @@ func (i *Instance) network(device string) string {
 		}
 	}
 	return ""
+}
+
+// unserved are those of the problems with fixed addresses that no network of ours takes to the guest by DHCP.
+func (in Input) unserved(spec *manifest.InstanceSpec, problems []manifest.FieldProblem) []manifest.FieldProblem {
+	return slices.DeleteFunc(problems, func(p manifest.FieldProblem) bool {
+		for n, d := range spec.Domain.Devices.Interfaces {
+			if p.Field == fmt.Sprintf("domain.devices.interfaces[%d].addresses", n) && in.serves(spec, d) {
+				return true
+			}
+		}
+		return false
+	})
+}
+
+// serves says whether a network of ours gives an interface all of its addresses. IPv6 is given by a client's identifier, which
+// nobody knows beforehand.
+func (in Input) serves(spec *manifest.InstanceSpec, d manifest.Interface) bool {
+	i := Instance{Spec: *spec}
+	n := slices.IndexFunc(in.Networks, func(n *manifest.HostNetwork) bool { return n.LibvirtName() == i.network(d.Name) })
+	return n >= 0 && !slices.ContainsFunc(d.Addresses, func(text string) bool {
+		a, err := netip.ParsePrefix(text)
+		return err != nil || !a.Addr().Is4() || !served(in.Networks[n], a.Addr())
+	})
+}
+
+// networksOf are the documents of a host's networks, sorted by name.
+func (p *Placement) networksOf(host string) []*manifest.HostNetwork {
+	list, ok := p.networks[host]
+	if !ok {
+		for _, name := range slices.Sorted(maps.Keys(p.set.Networks)) {
+			if n := p.set.Networks[name]; p.covers(n.Spec.HostScope, host) {
+				list = append(list, n)
+			}
+		}
+		p.networks[host] = list
+	}
+	return list
 }

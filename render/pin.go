@@ -83,7 +83,7 @@ func (p *Placement) Pin(machine string, to *Pinned) { p.pins[machine] = to }
 // Pinning is the placement with one more machine pinned.
 func (p *Placement) Pinning(machine string, to *Pinned) *Placement {
 	c := *p
-	c.pins, c.devices = maps.Clone(p.pins), map[string]allocation{}
+	c.pins, c.devices, c.networks = maps.Clone(p.pins), map[string]allocation{}, map[string][]*manifest.HostNetwork{}
 	c.pins[machine] = to
 	return &c
 }

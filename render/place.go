@@ -34,10 +34,11 @@ type Placement struct {
 	// Problems are of documents that cannot be placed; their machines are not among Machines.
 	Problems []manifest.Problem
 
-	set     *manifest.Set
-	devices map[string]allocation // by host
-	pins    map[string]*Pinned    // by machine
-	sealed  func(path string) ([]byte, bool)
+	set      *manifest.Set
+	devices  map[string]allocation              // by host
+	networks map[string][]*manifest.HostNetwork // by host
+	pins     map[string]*Pinned                 // by machine
+	sealed   func(path string) ([]byte, bool)
 }
 
 // hostnameLabel is a label that every Host has.
@@ -46,7 +47,8 @@ const hostnameLabel = "kubernetes.io/hostname"
 // Place finds a host for every machine of a revision. It is a function of the revision, and of the host that machines of
 // KubeVirt's manifests are on when nothing says where: all agents come to the same.
 func Place(set *manifest.Set, defaultHost string) *Placement {
-	p := &Placement{set: set, devices: map[string]allocation{}, pins: map[string]*Pinned{}}
+	p := &Placement{set: set, devices: map[string]allocation{}, pins: map[string]*Pinned{},
+		networks: map[string][]*manifest.HostNetwork{}}
 	taken := map[string]string{} // names of instances that groups have, and what they are of
 	for _, name := range slices.Sorted(maps.Keys(set.RunStates)) {
 		r := set.RunStates[name]

@@ -19,7 +19,7 @@ func (p *Placement) Set() *manifest.Set { return p.set }
 // Having is the placement with the same machines of a set that says more of them.
 func (p *Placement) Having(set *manifest.Set) *Placement {
 	c := *p
-	c.set, c.devices = set, map[string]allocation{}
+	c.set, c.devices, c.networks = set, map[string]allocation{}, map[string][]*manifest.HostNetwork{}
 	return &c
 }
 
@@ -73,6 +73,9 @@ func (p *Placement) Made(m Placed) []any {
 		made = append(made, name, in.Short[name])
 	}
 	made = append(made, secretTexts(in)...)
+	for _, n := range in.Networks {
+		made = append(made, n)
+	}
 	return append(made, fmt.Sprint(in.CPUs), in.NoCPUs)
 }
 
@@ -138,6 +141,7 @@ func (p *Placement) input(m Placed) Input {
 	if in.Claims == nil {
 		in.Claims = claimed(p.set, in)
 	}
+	in.Networks = p.networksOf(m.Run.Spec.Host)
 	of := p.allocated(m.Run.Spec.Host)
 	name := m.Run.Metadata.Name
 	in.Devices, in.Short, in.CPUs, in.NoCPUs = of.given[name], of.short[name], of.cpus[name], of.noCPUs[name]

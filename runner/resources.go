@@ -24,7 +24,7 @@ func (r *Runner) ObserveResources(ctx context.Context, interesting func(plan.Res
 	}
 	var all []plan.Resource
 	for o := range sets {
-		all = append(all, o)
+		all = append(all, plan.Resource{Kind: o.kind, Name: o.name, UUID: o.uuid})
 	}
 	slices.SortFunc(all, func(a, b plan.Resource) int {
 		if a.Key() < b.Key() {
@@ -47,8 +47,14 @@ func (r *Runner) ObserveResources(ctx context.Context, interesting func(plan.Res
 	return all, nil
 }
 
+// listed is what a list tells of a network or a pool.
+type listed struct {
+	kind       resource.Kind
+	name, uuid string
+}
+
 // listResources lists networks and pools with a flag; the flags of both kinds have the same values.
-func (r *Runner) listResources(ctx context.Context, flags uint32) (map[plan.Resource]bool, error) {
+func (r *Runner) listResources(ctx context.Context, flags uint32) (map[listed]bool, error) {
 	var networks []libvirt.Network
 	var pools []libvirt.StoragePool
 	group, ctx := errgroup.WithContext(ctx)
@@ -69,12 +75,12 @@ func (r *Runner) listResources(ctx context.Context, flags uint32) (map[plan.Reso
 	if err := group.Wait(); err != nil {
 		return nil, err
 	}
-	set := make(map[plan.Resource]bool, len(networks)+len(pools))
+	set := make(map[listed]bool, len(networks)+len(pools))
 	for _, n := range networks {
-		set[plan.Resource{Kind: resource.Network, Name: n.Name, UUID: uuid.UUID(n.UUID).String()}] = true
+		set[listed{resource.Network, n.Name, uuid.UUID(n.UUID).String()}] = true
 	}
 	for _, p := range pools {
-		set[plan.Resource{Kind: resource.Pool, Name: p.Name, UUID: uuid.UUID(p.UUID).String()}] = true
+		set[listed{resource.Pool, p.Name, uuid.UUID(p.UUID).String()}] = true
 	}
 	return set, nil
 }
@@ -90,7 +96,7 @@ func absent(err error) error {
 // readResources fills in what is to be known of some.
 func (r *Runner) readResources(ctx context.Context, all []plan.Resource, chosen []int) error {
 	group, inner := errgroup.WithContext(ctx)
-	sets := make([]map[plan.Resource]bool, 3)
+	sets := make([]map[listed]bool, 3)
 	for i, flag := range []uint32{uint32(libvirt.ConnectListNetworksActive), uint32(libvirt.ConnectListNetworksPersistent), uint32(libvirt.ConnectListNetworksAutostart)} {
 		group.Go(func() (err error) {
 			sets[i], err = r.listResources(inner, flag)
@@ -106,7 +112,7 @@ func (r *Runner) readResources(ctx context.Context, all []plan.Resource, chosen 
 		group.Go(func() error {
 			for n := next.Add(1); n <= int64(len(chosen)); n = next.Add(1) {
 				o := &all[chosen[n-1]]
-				bare := *o
+				bare := listed{o.Kind, o.Name, o.UUID}
 				o.Active, o.Persistent, o.Autostart = sets[0][bare], sets[1][bare], sets[2][bare]
 				err := r.readResource(ctx, o)
 				switch {
@@ -153,8 +159,27 @@ func (r *Runner) readResource(ctx context.Context, o *plan.Resource) error {
 			return err
 		}
 	}
-	if o.Active {
-		o.Live, err = get(false)
+	if !o.Active {
+		return nil
 	}
-	return err
+	if o.Live, err = get(false); err != nil || o.Kind != resource.Network {
+		return err
+	}
+	return r.readPorts(ctx, o, libvirt.UUID(id))
+}
+
+// readPorts finds which interfaces an active network is connected to. Libvirt before 5.5 does not tell.
+func (r *Runner) readPorts(ctx context.Context, o *plan.Resource, id libvirt.UUID) error {
+	ports, err := readOf(ctx, r, id, func(lv *libvirt.Libvirt) ([]libvirt.NetworkPort, error) {
+		list, _, err := lv.NetworkListAllPorts(libvirt.Network{Name: o.Name, UUID: id}, 1, 0)
+		return list, err
+	})
+	if err != nil {
+		return absent(err)
+	}
+	o.Ports = make(map[string]bool, len(ports))
+	for _, p := range ports {
+		o.Ports[uuid.UUID(p.UUID).String()] = true
+	}
+	return nil
 }

@@ -83,9 +83,9 @@ func TestMain(m *testing.M) {
 	}())
 }
 
-func newHost(t testing.TB) *host {
+func newHost(t testing.TB, change ...func(*sandbox.Options)) *host {
 	t.Helper()
-	h := &host{t: t, binary: os.Getenv("GITVIRT_UNDER_TEST"), sandbox: sandboxtest.Start(t), state: t.TempDir(), log: &syncBuffer{}}
+	h := &host{t: t, binary: os.Getenv("GITVIRT_UNDER_TEST"), sandbox: sandboxtest.Start(t, change...), state: t.TempDir(), log: &syncBuffer{}}
 	var err error
 	if h.proxy, err = proxy.Start(h.sandbox.Socket()); err != nil {
 		t.Fatal(err)
@@ -158,10 +158,17 @@ func (h *host) commit(message string, documents ...string) string {
 
 // command is a gitvirt command about this host.
 func (h *host) command(name string, args ...string) *exec.Cmd {
-	c := exec.Command(h.binary, slices.Concat([]string{name, "--repo", h.bare, "--host", "kvm1", "--libvirt", h.proxy.URI(), "--domain-type", "qemu",
+	c := exec.Command(h.binary, slices.Concat([]string{name, "--repo", h.bare, "--host", "kvm1", "--libvirt", h.uri(), "--domain-type", "qemu",
 		"--state-dir", h.state, "--interval", "1h", "--listen", h.listen,
 		"--libvirt-config-dir", h.sandbox.ConfigDir(), "--libvirt-state-dir", h.sandbox.StateDir()}, h.configFlag(), h.flags, args)...)
 	return c
+}
+
+// uri is the sandbox's, by way of the proxy.
+func (h *host) uri() string {
+	driver, _, _ := strings.Cut(h.sandbox.URI(), "?")
+	_, socket, _ := strings.Cut(h.proxy.URI(), "?")
+	return driver + "?" + socket
 }
 
 func (h *host) configFlag() []string {

@@ -18,6 +18,9 @@ type Resource struct {
 	Autostart  bool
 	// Inactive and Live are its XML; empty for what is not there, and for one that was not looked at.
 	Inactive, Live string
+	// Ports are the UUIDs of an active network's ports: one for each interface that is connected to it. It is nil where that is
+	// not known.
+	Ports map[string]bool
 	// Stuck says that libvirt gave no answer about it.
 	Stuck bool
 }
@@ -51,6 +54,9 @@ type ResourcesWanted struct {
 	// Uses is what earlier passes found out of domains' XML; it is added to. It may be nil.
 	Uses UsesMemo
 
+	// Known are the digests that were last seen to be in sync, by key: what differs then is somebody else's doing.
+	Known map[string]string
+
 	on Uses // the interfaces of running machines, by network
 }
 
@@ -73,7 +79,9 @@ type ResourceAssessment struct {
 	Wanted   *resource.Resource
 	Observed *Resource
 	// Ours says that gitvirt made it, or took it over.
-	Ours    bool
+	Ours bool
+	// InSync says that its definition is as the document says.
+	InSync  bool
 	Staged  []Staged
 	Blocked []Block
 	Notes   []Block

@@ -75,11 +75,11 @@ func (a *ResourceAssessment) compare(inactive, live *domxml.Element, w Resources
 		defined = shown(resource.Compare(r.Kind, want, base, leaving))
 	}
 	reason, message := "Changed", "the document says something else than the definition"
-	if a.Ours && len(defined) > 0 {
-		reason = "Drift"
-		message = "the definition is not as the document says"
+	if w.Known[a.Key()] == r.Digest {
+		reason, message = "Drift", "somebody has changed it: it is put back as the document says"
 	}
 	define := Step{Op: OpResourceDefine, XML: want.String(), Secret: r.LibvirtSecret()}
+	a.InSync = len(defined) == 0
 	needed := len(defined) > 0 || !o.Persistent
 	var now, later []resource.Difference
 	if live != nil {

@@ -2,7 +2,6 @@ package plan
 
 import (
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/gitvirt/gitvirt/render/domxml"
@@ -90,7 +89,7 @@ func (a *ResourceAssessment) replug(want *domxml.Element, world World, memo Uses
 		if !d.Active() || d.Stuck {
 			continue
 		}
-		if u := memo.of(d.Live); u[a.Name]+u[scratch] == 0 {
+		if u := memo.of(d.Live); len(u[a.Name])+len(u[scratch]) == 0 {
 			continue
 		}
 		e, err := domxml.Parse(d.Live.Text())
@@ -107,12 +106,11 @@ func (a *ResourceAssessment) replug(want *domxml.Element, world World, memo Uses
 	return steps
 }
 
-// unplugged says whether running machines of an active network have lost its bridge: libvirt counts those that have not.
+// unplugged says whether running machines of an active network have lost its bridge: it does not know their ports then.
 func (a *ResourceAssessment) unplugged(live *domxml.Element, on Uses) bool {
-	if !resource.Managed(live) {
+	if !resource.Managed(live) || a.Observed.Ports == nil {
 		return false
 	}
 	scratch, _ := resource.Scratch(a.Name)
-	has, _ := strconv.Atoi(live.Attr("connections"))
-	return on[scratch] > 0 || on[a.Name] > has
+	return len(on[scratch]) > 0 || slices.ContainsFunc(on[a.Name], func(port string) bool { return port != "" && !a.Observed.Ports[port] })
 }

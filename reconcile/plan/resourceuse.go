@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// Uses are the networks that the interfaces of a domain's XML are on, with how many.
-type Uses map[string]int
+// Uses are the networks that the interfaces of a domain's XML are on, with the UUIDs of their ports; empty for one without.
+type Uses map[string][]string
 
 // UsesMemo are the uses of XML that was looked at, by its hash: it is large, and most of it stays the same.
 type UsesMemo map[string]Uses
@@ -35,21 +35,24 @@ func usesOf(text string) Uses {
 		text = rest
 		if _, name, ok := strings.Cut(device, "<source network='"); ok {
 			name, _, _ = strings.Cut(name, "'")
+			_, port, _ := strings.Cut(device, " portid='")
+			port, _, _ = strings.Cut(port, "'")
 			if u == nil {
 				u = Uses{}
 			}
-			u[html.UnescapeString(name)]++
+			name = html.UnescapeString(name)
+			u[name] = append(u[name], port)
 		}
 	}
 }
 
-// connected counts the interfaces of running machines by the networks that they are on.
+// connected are the interfaces of running machines by the networks that they are on.
 func connected(world World, memo UsesMemo) Uses {
 	all := Uses{}
 	for i := range world.Domains {
 		if d := &world.Domains[i]; d.Active() && !d.Stuck {
-			for name, n := range memo.of(d.Live) {
-				all[name] += n
+			for name, ports := range memo.of(d.Live) {
+				all[name] = append(all[name], ports...)
 			}
 		}
 	}
