@@ -205,7 +205,9 @@ func (v *View) resourcesOf(o render.Options) {
 	}
 	seen := map[string]bool{}
 	for _, host := range v.Placement.ResourceHosts() {
-		for _, p := range v.Placement.Resources(host, here[host], o).Problems {
+		of := v.Placement.Resources(host, here[host], o)
+		v.Resources.List = append(v.Resources.List, of.List...)
+		for _, p := range of.Problems {
 			if !seen[p.String()] {
 				seen[p.String()] = true
 				v.Resources.Problems = append(v.Resources.Problems, p)
