@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/gitvirt/gitvirt/reconcile/plan"
+	"github.com/gitvirt/gitvirt/render"
 	"github.com/gitvirt/gitvirt/render/domxml"
 	"github.com/gitvirt/gitvirt/render/metadata"
 	"github.com/gitvirt/gitvirt/render/resource"
@@ -136,5 +137,56 @@ func TestADepartingMachineKeepsItsAddress(t *testing.T) {
 		if got := len(all[0].Actions); got != want {
 			t.Errorf("active %v: %d actions, want %d: %+v", active, got, want, all[0].Actions)
 		}
+	}
+}
+
+// TestAwait: what needs a network or a pool that is not there yet is not tried, and a note says why; the rest goes on.
+func TestAwait(t *testing.T) {
+	machine := func(name, device string, volumes ...render.Volume) plan.Assessment {
+		e, err := domxml.Parse("<domain><devices>" + device + "</devices></domain>")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return plan.Assessment{Name: name, Instance: &render.Instance{Name: name, Domain: e, Volumes: volumes}, Actions: []plan.Action{
+			{Instance: name, Effect: plan.EffectCreate, Steps: []plan.Step{{Op: plan.OpDefine}}},
+			{Instance: name, Effect: plan.EffectStart, Steps: []plan.Step{{Op: plan.OpStart}}},
+		}}
+	}
+	const onLAN = "<interface type='network'><mac address='52:54:00:00:00:01'/><source network='lan'/></interface>"
+	lan := wantedNetwork(t, "lan", "<ip address='192.0.2.1' prefix='24'><dhcp><host mac='52:54:00:00:00:01' name='web' ip='192.0.2.2'/></dhcp></ip>")
+	pool := lan
+	pool.Kind, pool.Name = resource.Pool, "vms"
+	serves := network("lan", lan.UUID, "-", "-")
+	for _, test := range []struct {
+		name    string
+		machine plan.Assessment
+		there   []plan.Resource
+		note    string
+	}{
+		{"a network", machine("web", onLAN), nil, "it waits: the network lan is not there yet"},
+		{"an address", machine("web", onLAN), []plan.Resource{serves}, ""},
+		{"a pool", machine("web", "", render.Volume{Name: "root", Pool: "vms"}), nil, "it waits: the storage pool vms is not there yet"},
+		{"a pool's volume", machine("web", "<disk type='volume'><source pool='vms' volume='x'/></disk>"), nil, "it waits: the storage pool vms is not there yet"},
+		{"something else", machine("web", "<interface type='network'><source network='default'/></interface>", render.Volume{Pool: "default"}), nil, ""},
+	} {
+		w := plan.ResourcesWanted{Fleet: fleet, List: []resource.Resource{lan, pool}}
+		all := []plan.Assessment{test.machine}
+		p := plan.Plan{}
+		plan.Await(&p, all, plan.MakeResources(w, test.there, plan.World{}))
+		note := ""
+		for _, n := range all[0].Notes {
+			note = n.Message
+		}
+		if note != test.note || len(p.Actions) != 2 || len(p.Actions[0].Steps) != 1 || (len(p.Actions[1].Steps) == 0) != (test.note != "") {
+			t.Errorf("%s: note %q, actions %+v", test.name, note, p.Actions)
+		}
+	}
+	// The network is there, and does not know the machine's address yet.
+	w := plan.ResourcesWanted{Fleet: fleet, List: []resource.Resource{lan}}
+	const without = "<ip address='192.0.2.1' prefix='24'><dhcp><range start='192.0.2.100' end='192.0.2.199'/></dhcp></ip>"
+	all, p := []plan.Assessment{machine("web", onLAN)}, plan.Plan{}
+	plan.Await(&p, all, plan.MakeResources(w, []plan.Resource{network("lan", lan.UUID, without, without)}, plan.World{}))
+	if len(all[0].Notes) != 1 || !strings.Contains(all[0].Notes[0].Message, "is told its address first") {
+		t.Errorf("notes %+v", all[0].Notes)
 	}
 }
