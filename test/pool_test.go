@@ -139,3 +139,53 @@ func TestRemovalsOfResourcesAreBudgeted(t *testing.T) {
 		t.Errorf("left: %v", got)
 	}
 }
+
+// TestPoolsSecret: libvirt keeps what a pool logs in by, is given another one when that has changed, and forgets it with the pool.
+func TestPoolsSecret(t *testing.T) {
+	h := newHost(t)
+	id, _ := h.keyed()
+	h.allow("storage: [san.example.org]")
+	san := `apiVersion: gitvirt.io/v1alpha1
+kind: StoragePool
+metadata: {name: san}
+spec:
+  hosts: [kvm1]
+  type: iscsi
+  active: false
+  autostart: false
+  source:
+    hosts: [{name: san.example.org}]
+    devices: [iqn.2026-01.org.example:a]
+    auth: {username: kvm1, secretRef: {name: chap}}
+`
+	h.seal(id.Recipient(), "chap.age", "one-two-three")
+	h.push("SAN", san)
+	h.converge()
+	if list := h.virsh("secret-list"); !strings.Contains(list, "gitvirt-pool/san") {
+		t.Errorf("libvirt does not keep the secret: %s", list)
+	}
+	if xml := h.virsh("pool-dumpxml", "san"); !strings.Contains(xml, "<secret uuid=") || strings.Contains(xml, "one-two-three") {
+		t.Error(xml)
+	}
+	h.proxy.Reset()
+	h.seal(id.Recipient(), "chap.age", "one-two-three") // the same, in other bytes
+	h.push("Sealed anew", san)
+	h.converge()
+	if n := h.proxy.Counts()["SecretSetValue"]; n != 0 {
+		t.Errorf("the same secret was given %d times again", n)
+	}
+	h.seal(id.Recipient(), "chap.age", "four-five-six")
+	h.push("Another", san)
+	h.converge()
+	if n := h.proxy.Counts()["SecretSetValue"]; n != 1 {
+		t.Errorf("the new secret was given %d times", n)
+	}
+	if strings.Contains(h.log.String(), "one-two-three") || strings.Contains(h.log.String(), "four-five-six") {
+		t.Error("the secret is in the log")
+	}
+	h.push("Nothing")
+	h.converge()
+	if list := h.virsh("secret-list"); strings.Contains(list, "gitvirt-pool") {
+		t.Errorf("libvirt keeps the secret still: %s", list)
+	}
+}
