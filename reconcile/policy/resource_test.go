@@ -46,6 +46,11 @@ func TestResources(t *testing.T) {
 		{"a server", pool + "spec: {hosts: [a], type: netfs, path: /srv/vms/n, source: {dir: /x, hosts: [{name: nas.example.org}]}}", some, ""},
 		{"another server", pool + "spec: {hosts: [a], type: netfs, path: /srv/vms/n, source: {dir: /x, hosts: [{name: nas2.example.org}]}}", some, "policy.storage"},
 		{"a server by pattern", pool + "spec: {hosts: [a], type: rbd, source: {name: x, hosts: [{name: a.san.example.org}]}}", some, ""},
+		{"a secret of its own", pool + "spec: {hosts: [a], type: rbd, source: {name: x, hosts: [{name: a.san.example.org}], auth: {username: u, secretRef: {hostFile: f}}}}", some, ""},
+		{"another's secret", pool + "spec: {hosts: [a], type: rbd, source: {name: x, hosts: [{name: a.san.example.org}], auth: {username: u, usage: b}}}", some, "pool/source/auth/secret"},
+		{"another's secret, in libvirt's words", pool + "spec: {hosts: [a], type: rbd, source: {name: x, hosts: [{name: a.san.example.org}], auth: {username: u, secretRef: {hostFile: f}}}, " +
+			"poolXML: <pool><source><auth><secret usage='b'/></auth></source></pool>}", some, "pool/source/auth/secret"},
+		{"another's secret, allowed", pool + "spec: {hosts: [a], type: rbd, source: {name: x, hosts: [{name: a.san.example.org}], auth: {username: u, usage: b}}}", any, ""},
 		{"the host itself, named", pool + "spec: {hosts: [a], type: iscsi, source: {devices: [iqn.x], hosts: [{name: 127.0.0.1, port: 3260}]}}", some, ""},
 		{"the host itself", pool + "spec: {hosts: [a], type: iscsi, source: {devices: [iqn.x], hosts: [{name: 127.0.0.1, port: 3261}]}}", any, "policy.storage"},
 	} {

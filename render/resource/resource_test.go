@@ -2,6 +2,7 @@ package resource_test
 
 import (
 	"flag"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"strings"
@@ -131,5 +132,23 @@ func TestIdentity(t *testing.T) {
 	}
 	if r := rendered(t, some); r.UUID != a || r.XML.Child("uuid").Text != a {
 		t.Errorf("the UUID is %s, want %s", r.UUID, a)
+	}
+}
+
+// TestLeases: each MAC address and each name is there once, as libvirt wants it, and the document's own words win.
+func TestLeases(t *testing.T) {
+	lease := func(mac, name, ip string) resource.Lease {
+		return resource.Lease{MAC: mac, Name: name, IP: netip.MustParseAddr(ip)}
+	}
+	r := rendered(t, some+"  addresses: [{address: 192.0.2.1/24, dhcp: {hosts: [{macAddress: \"52:54:00:00:00:0A\", name: db, ip: 192.0.2.2}]}}, {address: 198.51.100.1/24}]\n",
+		lease("52:54:00:00:00:0b", "web", "192.0.2.3"), lease("52:54:00:00:00:0b", "web", "192.0.2.4"), lease("52:54:00:00:00:0c", "web", "192.0.2.5"),
+		lease("52:54:00:00:00:0a", "old", "192.0.2.6"), lease("52:54:00:00:00:0d", "db", "192.0.2.7"), lease("52:54:00:00:00:0e", "far", "198.51.100.2"))
+	var got []string
+	for _, h := range r.XML.Child("ip/dhcp").Children {
+		got = append(got, resource.Show(h))
+	}
+	want := "ip=192.0.2.2 mac=52:54:00:00:00:0a name=db; ip=192.0.2.3 mac=52:54:00:00:00:0b name=web; ip=192.0.2.5 mac=52:54:00:00:00:0c; ip=192.0.2.7 mac=52:54:00:00:00:0d"
+	if strings.Join(got, "; ") != want {
+		t.Errorf("got  %s\nwant %s", strings.Join(got, "; "), want)
 	}
 }
