@@ -229,6 +229,7 @@ func (v View) Refusals(s *source.Snapshot, p policy.Policy) []manifest.Problem {
 			all = append(all, refusalProblems(s, v.Set, v.Placement, by[name], verdict.Refusals)...)
 		}
 	}
+	all = append(all, Locate(s, v.resourceRefusals(p))...)
 	slices.SortFunc(all, func(a, b manifest.Problem) int { return strings.Compare(a.String(), b.String()) })
 	return all
 }

@@ -3,6 +3,7 @@ package reconcile
 import (
 	"context"
 	"maps"
+	"slices"
 	"time"
 
 	"github.com/gitvirt/gitvirt/reconcile/plan"
@@ -82,6 +83,14 @@ func (l *Loop) finishedResources(ctx context.Context) {
 			l.log.Error("resource", "resource", r.name, "error", r.err)
 		}
 		l.keeper.done(r)
+		if defines := func(s plan.Step) bool { return s.Op == plan.OpResourceDefine }; r.digest != "" && slices.ContainsFunc(r.actions[:r.done], func(a plan.Action) bool { return slices.ContainsFunc(a.Steps, defines) }) {
+			next := l.state
+			if next.Kept = maps.Clone(next.Kept); next.Kept == nil {
+				next.Kept = map[string]string{}
+			}
+			next.Kept[r.name] = r.digest
+			l.keep(next, false)
+		}
 	}
 	l.keeper.crew.look()
 }
@@ -95,7 +104,7 @@ func (l *Loop) resources(ctx context.Context, wanted plan.Wanted, world plan.Wor
 	w := plan.ResourcesWanted{
 		Fleet: l.opts.Fleet, List: l.revision.view.Resources.List, Broken: l.revision.view.Resources.Broken,
 		Incomplete: wanted.Incomplete, Suspended: wanted.Suspended, Budget: wanted.Budget, Allowed: wanted.Allowed,
-		Own: l.state.Own, LetGo: l.state.LetGo, NotBefore: map[string]time.Time{}, Now: facts.Now, Uses: k.uses, Known: k.known,
+		Own: l.state.Own, Kept: l.state.Kept, LetGo: l.state.LetGo, NotBefore: map[string]time.Time{}, Now: facts.Now, Uses: k.uses, Known: k.known,
 	}
 	w.Forbidden = l.guard.judgeResources(w.List)
 	for name, f := range k.failures {
@@ -148,12 +157,15 @@ func (k *keeper) forget(world plan.World, all []plan.ResourceAssessment) {
 // own remembers what is ours though its UUID does not say so, before anything is done to it, and the removals that begin.
 func (l *Loop) own(all []plan.ResourceAssessment) {
 	next := l.state
-	next.Own, next.LetGo = map[string]string{}, map[string]bool{}
+	next.Own, next.Kept, next.LetGo = map[string]string{}, map[string]string{}, map[string]bool{}
 	for i := range all {
 		a := &all[i]
 		key := a.Key()
 		if a.Observed != nil && l.state.Own[key] == a.Observed.UUID {
 			next.Own[key] = a.Observed.UUID // for as long as it is there
+		}
+		if token := l.state.Kept[key]; token != "" && a.Observed != nil {
+			next.Kept[key] = token
 		}
 		for _, b := range a.Actions {
 			if b.Effect == plan.EffectRemove {
@@ -177,6 +189,9 @@ func (l *Loop) own(all []plan.ResourceAssessment) {
 func (l *Loop) workResource(ctx context.Context, a *plan.ResourceAssessment) {
 	crew := l.keeper.crew
 	r := result{name: a.Key(), id: -1}
+	if a.Wanted != nil {
+		r.digest = a.Wanted.Token
+	}
 	steps := 0
 	for _, b := range a.Actions {
 		steps += len(b.Steps)
@@ -205,7 +220,9 @@ func (v *View) resourcesOf(o render.Options) {
 	}
 	seen := map[string]bool{}
 	for _, host := range v.Placement.ResourceHosts() {
-		for _, p := range v.Placement.Resources(host, here[host], o).Problems {
+		of := v.Placement.Resources(host, here[host], o)
+		v.Resources.List = append(v.Resources.List, of.List...)
+		for _, p := range of.Problems {
 			if !seen[p.String()] {
 				seen[p.String()] = true
 				v.Resources.Problems = append(v.Resources.Problems, p)

@@ -141,7 +141,7 @@ func (l *Loop) goodFile(ctx context.Context) func(path string) ([]byte, bool) {
 
 // remember keeps what the next revision, or the next agent, has to know of this one.
 func (l *Loop) remember(v View, commit string) {
-	next := state{Good: l.state.Good, MovedFrom: map[string]string{}, LetThrough: map[string]bool{}, Own: l.state.Own, LetGo: l.state.LetGo}
+	next := state{Good: l.state.Good, MovedFrom: map[string]string{}, LetThrough: map[string]bool{}, Own: l.state.Own, Kept: l.state.Kept, LetGo: l.state.LetGo}
 	if len(v.Problems) == 0 {
 		next.Good = commit
 		l.good, l.goodOf = v.Set, commit
@@ -202,7 +202,7 @@ func (l *Loop) hosts(v View) (map[string]string, bool) {
 func (l *Loop) keep(next state, moved bool) {
 	if l.readOnly || !moved && next.Good == l.state.Good &&
 		maps.Equal(next.MovedFrom, l.state.MovedFrom) && maps.Equal(next.LetThrough, l.state.LetThrough) &&
-		maps.Equal(next.Own, l.state.Own) && maps.Equal(next.LetGo, l.state.LetGo) {
+		maps.Equal(next.Own, l.state.Own) && maps.Equal(next.Kept, l.state.Kept) && maps.Equal(next.LetGo, l.state.LetGo) {
 		l.state = next
 		return
 	}

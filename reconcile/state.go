@@ -25,6 +25,8 @@ type state struct {
 	// Own are the UUIDs of the networks and storage pools (Network/lan) that are ours though their UUIDs are not derived. When
 	// it is lost, those that are not wanted any more are left alone.
 	Own map[string]string `json:"own,omitempty"`
+	// Kept are the tokens of the secrets that libvirt was last given, by storage pool. When it is lost, they are given again.
+	Kept map[string]string `json:"kept,omitempty"`
 	// LetGo are the networks and storage pools whose removal is under way.
 	LetGo map[string]bool `json:"letGo,omitempty"`
 }

@@ -30,7 +30,7 @@ type View struct {
 	// Problems are those of the documents, and those that show when they are completed.
 	Problems []manifest.Problem
 	host     string // whose instances they are
-	// Resources are the host's networks and storage pools; only their problems, where it is no one host's view.
+	// Resources are the host's networks and storage pools; those of every host, where it is no one host's view.
 	Resources render.Resources
 	// Unread are pinned revisions that could not be read, or not yet. Their machines are among Broken.
 	Unread []manifest.Problem

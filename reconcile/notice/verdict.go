@@ -109,7 +109,7 @@ func Refused(f status.Facts) (Verdict, bool) {
 
 // InSync says whether there is nothing to do, and nothing wrong with what was asked for.
 func InSync(f status.Facts) bool {
-	return f.Source.Error == "" && f.Libvirt.Up && f.Source.Revision != "" && len(f.Plan.Actions) == 0 && len(f.Documents.Problems) == 0
+	return f.Source.Error == "" && f.Libvirt.Up && f.Source.Revision != "" && f.Plan.Empty() && len(f.Documents.Problems) == 0
 }
 
 // worst is the block that weighs most: one that a person has to mend, then one that waits for a word, then one that ends

@@ -46,6 +46,8 @@ type ResourcesWanted struct {
 	// Own are the UUIDs, by key, of those that are ours though the UUID is not the derived one: they were adopted, or the
 	// document says it.
 	Own map[string]string
+	// Kept are the tokens of the secrets that libvirt was last given, by key.
+	Kept map[string]string
 	// LetGo are removals that have begun.
 	LetGo map[string]bool
 	// NotBefore is when one that failed is tried again.

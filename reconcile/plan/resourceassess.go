@@ -81,6 +81,12 @@ func (a *ResourceAssessment) compare(inactive, live *domxml.Element, w Resources
 	define := Step{Op: OpResourceDefine, XML: want.String(), Secret: r.LibvirtSecret()}
 	a.InSync = len(defined) == 0
 	needed := len(defined) > 0 || !o.Persistent
+	if r.Token != "" && w.Kept[a.Key()] != r.Token {
+		if !needed {
+			reason, message = "Secret", "its secret is another one: libvirt is given it"
+		}
+		needed, a.InSync = true, false
+	}
 	var now, later []resource.Difference
 	if live != nil {
 		for _, d := range resource.Compare(r.Kind, want, live, leaving) {

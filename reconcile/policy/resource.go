@@ -118,6 +118,9 @@ func (c *checker) poolRule(r resource.Resource) string {
 			return fmt.Sprintf("the folder %s %s; only what is below policy.hostPaths of the agent's file is allowed", limit(target.Text), why)
 		}
 	}
+	if why := c.poolSecret(r); why != "" {
+		return why
+	}
 	source := r.XML.Child("source")
 	remote := false
 	for _, e := range children(source) {
@@ -144,6 +147,21 @@ func (c *checker) poolRule(r resource.Resource) string {
 		}
 	}
 	return ""
+}
+
+// secretElement is how policy.domainXML.allow names a secret of libvirt's that a pool logs in by.
+const secretElement = "pool/source/auth/secret"
+
+// poolSecret says why a pool may not log in by a secret: one that libvirt has already may be somebody else's.
+func (c *checker) poolSecret(r resource.Resource) string {
+	e := r.XML.Child("source/auth/secret")
+	if e == nil || slices.Contains(c.policy.Elements, "*") || slices.Contains(c.policy.Elements, secretElement) {
+		return ""
+	}
+	if r.Secret != nil && e.Attr("usage") == "" && e.Attr("uuid") == resource.SecretUUID(r.UUID) {
+		return ""
+	}
+	return fmt.Sprintf("a secret that libvirt has already may be another's: say secretRef, or have policy.domainXML.allow of the agent's file name %s", secretElement)
 }
 
 // storageServer says why a server may not be asked; empty when it may.

@@ -17,6 +17,8 @@ type collector struct {
 
 	revision, success, held, up, documents, build           *prometheus.Desc
 	info, desired, running, synced, restart, blocked, again *prometheus.Desc
+
+	resources resourceMetrics
 }
 
 func newCollector(latest *atomic.Pointer[Snapshot]) *collector {
@@ -25,6 +27,7 @@ func newCollector(latest *atomic.Pointer[Snapshot]) *collector {
 	}
 	of := func(name, help string) *prometheus.Desc { return desc("instance_"+name, help, "instance") }
 	return &collector{
+		resources: newResourceMetrics(),
 		latest:    latest,
 		label:     "instance",
 		revision:  desc("revision_info", "The revision in force.", "revision", "branch"),
@@ -46,6 +49,9 @@ func newCollector(latest *atomic.Pointer[Snapshot]) *collector {
 // Describe sends all descriptions.
 func (c *collector) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{c.revision, c.success, c.held, c.up, c.documents, c.build, c.info, c.desired, c.running, c.synced, c.restart, c.blocked, c.again} {
+		ch <- d
+	}
+	for _, d := range c.resources.all() {
 		ch <- d
 	}
 }
@@ -80,6 +86,7 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 	gauge(c.documents, float64(d.count()-len(d.Mended)), "valid")
 	gauge(c.documents, float64(len(broken)), "invalid")
 	gauge(c.documents, float64(len(d.Mended)), "kept")
+	c.resources.collect(s.Resources, gauge)
 	for n := range s.Instances {
 		i := &s.Instances[n]
 		config := ""

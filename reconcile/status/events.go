@@ -65,6 +65,7 @@ func events(before, s *Snapshot) []Event {
 			l.add(name, "Removed", "the instance is gone")
 		}
 	}
+	l.resourceEvents(before, s)
 	for _, a := range s.Facts.Plan.Actions {
 		if d := deedOf(a); s.begun[d] && !before.begun[d] {
 			l.add(a.Instance, a.Reason, begunMessage(a))

@@ -15,6 +15,7 @@ type Snapshot struct {
 	// actions. Both hold domain XML, which is most of what an agent could keep in memory.
 	Facts     Facts
 	Instances []Instance // sorted by name
+	Resources []Resource // networks and storage pools, sorted by kind and name
 	Events    []Event    // the newest last
 
 	devices map[string]Devices // by the hash of the XML that they were read from
@@ -26,14 +27,14 @@ type Snapshot struct {
 // times of conditions and the events come from it.
 func Report(before *Snapshot, f Facts) *Snapshot {
 	s := &Snapshot{Facts: f}
-	s.Facts.Assessments = nil
+	s.Facts.Assessments, s.Facts.Resources = nil, nil
 	if before == nil {
 		before = &Snapshot{}
 	}
 	if f.Assessments == nil && (!f.Libvirt.Up || f.Source.Revision == "") {
 		// Nothing could be seen: what was seen last is still the best that is known, and the facts say how it stands.
 		s.Instances, s.devices, s.begun, s.seen = before.Instances, before.devices, before.begun, before.seen
-		s.Facts.Plan = before.Facts.Plan
+		s.Facts.Plan, s.Resources = before.Facts.Plan, before.Resources
 	} else {
 		s.seen = true
 		s.devices = make(map[string]Devices, len(f.Assessments))
@@ -42,6 +43,7 @@ func Report(before *Snapshot, f Facts) *Snapshot {
 			s.Instances = append(s.Instances, s.instance(before, a))
 		}
 		s.Facts.Plan.Actions, s.begun = begin(f.Plan.Actions)
+		s.Facts.Plan.Resources, s.Resources = withoutSteps(f.Plan.Resources), resourcesOf(before, &f)
 	}
 	s.Events = events(before, s)
 	return s

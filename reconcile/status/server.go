@@ -14,6 +14,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/gitvirt/gitvirt/render/resource"
 )
 
 // runtimeTimeout bounds the one answer that needs the repository.
@@ -64,6 +66,8 @@ func NewServer(registry *prometheus.Registry, sources Sources) *Server {
 	const api = "/api/v1alpha1"
 	get(api+"/instances", s.instances)
 	get(api+"/instances/{name}", s.instance)
+	get(api+"/networks", s.resources(resource.Network))
+	get(api+"/storagepools", s.resources(resource.Pool))
 	get(api+"/configs", s.configs)
 	get(api+"/configs/{name}", s.config)
 	get(api+"/configs/{name}/runtime", s.runtime)

@@ -18,8 +18,9 @@ func (c *checker) leaseTime(field string, d *metav1.Duration) {
 	}
 }
 
-// idForm is a DHCPv6 client's identifier: bytes in hexadecimal.
-var idForm = regexp.MustCompile(`^[0-9a-fA-F]{1,2}(:[0-9a-fA-F]{1,2})+$`)
+// idForm is a DHCPv6 client's identifier (RFC 8415, section 11): of the types 1 to 4, as libvirt's schema has them.
+var idForm = regexp.MustCompile(`^0{1,2}:0?(1:0{1,2}:0?[1-9a-fA-F](:[0-9a-fA-F]{1,2}){10,12}|2(:[0-9a-fA-F]{1,2}){5,128}|` +
+	`3:0{1,2}:0?[1-9a-fA-F](:[0-9a-fA-F]{1,2}){6,8}|4(:[0-9a-fA-F]{1,2}){16})$`)
 
 // span is a range of addresses that is taken.
 type span struct {
@@ -162,7 +163,7 @@ func (c *checker) host6(at string, h DHCPHost) {
 		c.add(at+".macAddress", "is of IPv4 only; say id, the client's DUID, or a name")
 	}
 	if h.ID != "" && !idForm.MatchString(h.ID) {
-		c.add(at+".id", quoted(h.ID)+" is not a DUID, such as 0:4:7e:7d:f0:7d")
+		c.add(at+".id", quoted(h.ID)+" is not a DUID, such as 0:3:0:1:52:54:0:12:34:56")
 	}
 	if h.ID == "" && h.Name == "" {
 		c.add(at+".id", "is missing; say the client's DUID, or a name")

@@ -134,6 +134,15 @@ func (c *checker) forward(n *HostNetwork) {
 			c.add(no.field, "cannot be said of mode: "+mode+": the network is the host's, and libvirt serves nothing on it; take it out")
 		}
 	}
+	const bounds = "cannot be said of macvtap, whose traffic libvirt does not bound; take it out"
+	if !bridge && n.Spec.Bandwidth != nil {
+		c.add("spec.bandwidth", bounds)
+	}
+	for i, g := range n.Spec.PortGroups {
+		if !bridge && g.Bandwidth != nil {
+			c.add(fmt.Sprintf("spec.portGroups[%d].bandwidth", i), bounds)
+		}
+	}
 	if b := n.Spec.Bridge; b != nil && (b.STP != nil || b.DelaySeconds != 0 || b.Zone != "") {
 		c.add("spec.bridge", "is the host's with mode: "+mode+"; say its name only")
 	}

@@ -26,9 +26,6 @@ func (c *checker) scope(s *HostScope) {
 	}
 }
 
-// libvirtNamePattern is what libvirt takes for the name of a network or a pool, and what is a file's name.
-const libvirtNamePattern = `^[^/\s\x00-\x1f.][^/\x00-\x1f]*$`
-
 // ownership checks what an object is known by.
 func (c *checker) ownership(o *Ownership) {
 	if n := o.Name; n != "" && (strings.ContainsFunc(n, func(r rune) bool { return r < ' ' || r == '/' }) || n[0] == '.' || strings.TrimSpace(n) != n || len(n) > 200) {

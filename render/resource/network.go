@@ -169,11 +169,7 @@ func address(root *domxml.Element, a manifest.NetworkAddress, leases []Lease) {
 		}
 		lease(host, h.LeaseTime)
 	}
-	for _, l := range leases {
-		if subnet.Contains(l.IP) && l.IP.Is4() && !listed(d, l) {
-			dhcp.Append(domxml.New("host", "mac", mac(l.MAC), "name", l.Name, "ip", l.IP.String()))
-		}
-	}
+	ours(dhcp, d, subnet, leases)
 	if b := d.BootP; b != nil {
 		boot := dhcp.Append(domxml.New("bootp", "file", b.File))
 		if b.Server != "" {
@@ -185,14 +181,24 @@ func address(root *domxml.Element, a manifest.NetworkAddress, leases []Lease) {
 	}
 }
 
-// listed says whether a lease is among the document's own hosts.
-func listed(d *manifest.NetworkDHCP, l Lease) bool {
+// ours adds the DHCP hosts that leases of a subnet ask for. Libvirt takes each MAC address and each name once: a second address of an
+// interface is left to its seed, and a second interface has no name.
+func ours(dhcp *domxml.Element, d *manifest.NetworkDHCP, subnet netip.Prefix, leases []Lease) {
+	macs, names := map[string]bool{}, map[string]bool{}
 	for _, h := range d.Hosts {
-		if mac(h.MACAddress) == mac(l.MAC) {
-			return true
-		}
+		macs[mac(h.MACAddress)], names[h.Name] = true, true
 	}
-	return false
+	for _, l := range leases {
+		if !subnet.Contains(l.IP) || !l.IP.Is4() || macs[mac(l.MAC)] {
+			continue
+		}
+		host := dhcp.Append(domxml.New("host", "mac", mac(l.MAC)))
+		if !names[l.Name] {
+			host.SetAttr("name", l.Name)
+		}
+		host.SetAttr("ip", l.IP.String())
+		macs[mac(l.MAC)], names[l.Name] = true, true
+	}
 }
 
 func lease(e *domxml.Element, d *metav1.Duration) {

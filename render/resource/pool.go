@@ -45,7 +45,7 @@ func OfPool(p *manifest.StoragePool, fleet string) (Resource, *manifest.FieldPro
 	return r, nil
 }
 
-// targetPath is where the volumes are. Libvirt wants one said for iscsi, scsi, mpath and disk.
+// targetPath is where the volumes are. Libvirt's schema wants one for what has devices, whatever it makes of it.
 func targetPath(p *manifest.StoragePool) string {
 	switch kind := p.PoolType(); {
 	case p.Spec.Path != "":
@@ -56,6 +56,11 @@ func targetPath(p *manifest.StoragePool) string {
 		return "/dev/mapper"
 	case kind == "disk":
 		return "/dev"
+	case kind == "logical":
+		if p.Spec.Source != nil && p.Spec.Source.Name != "" {
+			return "/dev/" + p.Spec.Source.Name
+		}
+		return "/dev/" + p.LibvirtName()
 	}
 	return ""
 }
