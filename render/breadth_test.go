@@ -103,6 +103,7 @@ var examples = map[string][]string{
 	"domain.resources.limits":                                       {`domain: {cpu: {cores: null}}`, `domain: {cpu: {cores: null}, resources: {limits: {cpu: 3}}}`},
 	"domain.resources.requests":                                     {`domain: {memory: {guest: null}, resources: {requests: {memory: 1Gi}}}`, `domain: {memory: {guest: null}, resources: {requests: {memory: 3Gi}}}`},
 	"domain.devices.autoattachGraphicsDevice":                       {`domain: {devices: {autoattachGraphicsDevice: false}}`},
+	"domain.devices.autoattachGuestAgent":                           {`domain: {devices: {autoattachGuestAgent: false}}`},
 	"domain.devices.autoattachInputDevice":                          {`domain: {devices: {autoattachInputDevice: true}}`},
 	"domain.devices.autoattachMemBalloon":                           {`domain: {devices: {autoattachMemBalloon: false}}`},
 	"domain.devices.autoattachSerialConsole":                        {`domain: {devices: {autoattachSerialConsole: false}}`},

@@ -9,6 +9,9 @@ import (
 	"github.com/gitvirt/gitvirt/render/domxml"
 )
 
+// hypervisorDefault is the CPU of a domain that says none, by the word that virt-install has for it.
+const hypervisorDefault = "hypervisor-default"
+
 // vcpu is <vcpu>: the most that there can be, and how many of them there are when the guest starts. What is between can
 // be plugged into the running guest.
 func vcpu(domain *domxml.Element, cpu *kubevirt.CPU) {
@@ -72,6 +75,8 @@ func processor(domain *domxml.Element, cpu *kubevirt.CPU, domainType string) {
 		if domainType == "qemu" {
 			e.SetAttr("mode", "maximum")
 		}
+	case hypervisorDefault:
+		// Nothing is said of a model, and QEMU takes its own: kvm64 or qemu64.
 	case "host-model", "maximum":
 		e.SetAttr("mode", cpu.Model)
 	default:

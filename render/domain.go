@@ -117,13 +117,16 @@ func (b *builder) virtio(model string) string {
 	return model
 }
 
-// consoles are what every guest has: a serial console for `virsh console`, and the guest agent's channel.
+// consoles are what every guest has that does not say otherwise: a serial console for `virsh console`, and the guest agent's channel.
 func (b *builder) consoles(devices *domxml.Element) {
 	if on := b.spec.Devices.AutoattachSerialConsole; on == nil || *on {
 		serial := devices.Append(domxml.New("serial", "type", "pty"))
 		serial.Append(domxml.New("target", "port", "0"))
 		console := devices.Append(domxml.New("console", "type", "pty"))
 		console.Append(domxml.New("target", "type", "serial", "port", "0"))
+	}
+	if on := b.spec.Devices.AutoattachGuestAgent; on != nil && !*on {
+		return
 	}
 	channel := devices.Append(domxml.New("channel", "type", "unix"))
 	channel.Append(domxml.New("target", "type", "virtio", "name", "org.qemu.guest_agent.0"))

@@ -19,6 +19,8 @@ type Capabilities struct {
 	// DomainType is the type that serves: kvm where libvirt offers it for the host's architecture, else qemu. With
 	// another driver it is that one's, such as test.
 	DomainType string
+	// Emulator is the program that libvirt takes for a domain that says none.
+	Emulator string
 	// Libvirt is the daemon's version and Hypervisor is QEMU's, as in 9.0.0.
 	Libvirt, Hypervisor string
 }
@@ -88,6 +90,7 @@ func parseCapabilities(text string) (Capabilities, error) {
 	var doc struct {
 		Arch   string `xml:"arch"`
 		Domain string `xml:"domain"`
+		Path   string `xml:"path"`
 	}
 	if err := xml.Unmarshal([]byte(text), &doc); err != nil {
 		return Capabilities{}, fmt.Errorf("cannot read libvirt's domain capabilities: %w", err)
@@ -95,7 +98,7 @@ func parseCapabilities(text string) (Capabilities, error) {
 	if doc.Domain == "" {
 		return Capabilities{}, fmt.Errorf("libvirt offers no type of domain for %s; is QEMU for it installed?", doc.Arch)
 	}
-	return Capabilities{Arch: doc.Arch, DomainType: doc.Domain}, nil
+	return Capabilities{Arch: doc.Arch, DomainType: doc.Domain, Emulator: doc.Path}, nil
 }
 
 // versionName writes libvirt's version numbers, major*1,000,000 + minor*1,000 + release.

@@ -45,7 +45,7 @@ func execute(ctx context.Context, args []string, out, errs io.Writer) int {
 	root.SetArgs(args)
 	root.SetOut(out)
 	root.SetErr(errs)
-	root.AddCommand(agentCommand(), checkCommand(), renderCommand(), planCommand(), getCommand(), volumeCommand(), reconcileCommand(), acceptCommand(), demoCommand())
+	root.AddCommand(agentCommand(), checkCommand(), renderCommand(), planCommand(), getCommand(), volumeCommand(), importCommand(), reconcileCommand(), acceptCommand(), demoCommand())
 	root.AddCommand(powerCommands()...)
 	err := root.ExecuteContext(ctx)
 	var code exit

@@ -21,6 +21,8 @@ type definition struct {
 	changes []Change
 	// reason and message say why next is to be defined.
 	reason, message string
+	// recordOnly says that next is what is there but for the record.
+	recordOnly bool
 	// stale are volumes that no definition needs any more once the domain is off.
 	stale []render.Volume
 }
@@ -80,12 +82,12 @@ func (a *Assessment) define(mem Memory) (definition, error) {
 		a.cannot(before.Cannot)
 		return definition{meta: m, stale: a.stale(m)}, nil
 	}
-	want := i.Domain.Clone()
-	// A domain keeps the UUID that it was made with.
-	want.Ensure("uuid").Text = d.UUID
+	want, err := a.declared(m)
+	if err != nil {
+		return definition{}, err
+	}
 	var live *domxml.Element
 	if d.Active() {
-		var err error
 		if live, err = domxml.Parse(d.Live.Text()); err != nil {
 			return definition{}, fmt.Errorf("cannot read the live XML that libvirt gives of it: %w", err)
 		}
@@ -136,13 +138,9 @@ func temporaryOf(i *render.Instance) string {
 // nil for a domain that does not run.
 func (a *Assessment) compareInactive(memo *Memo, want, live *domxml.Element, m metadata.Metadata) (definition, *domxml.Element, error) {
 	i, d := a.Instance, a.Domain
-	text := d.Inactive.Text()
-	if text == "" {
-		text = d.Live.Text() // somebody undefined it while it runs
-	}
-	have, err := domxml.Parse(text)
+	have, err := defined(d)
 	if err != nil {
-		return definition{}, nil, fmt.Errorf("cannot read the XML that libvirt gives of it: %w", err)
+		return definition{}, nil, err
 	}
 	memo.Cannot = keepMachine(want, have)
 	was, err := metadata.Unpack(m.Applied)
@@ -169,7 +167,11 @@ func (a *Assessment) compareInactive(memo *Memo, want, live *domxml.Element, m m
 	def.changes = append(def.changes, imageChanges(m, i)...)
 	def.changes = append(def.changes, secretChanges(m, i)...)
 	def.next = next
+	def.recordOnly = d.Meta() == nil && d.Persistent && len(changes) == 0 && next.String() == have.String()
 	def.meta = record(i, kept(i, d, next, live, slots))
+	if def.meta.Unnamed = a.unnamed; len(a.unnamed) > 0 {
+		def.meta.Applied = metadata.Pack(domxml.Unname(i.Domain, a.unnamed))
+	}
 	def.meta.Run, def.meta.UID, def.meta.Outcome, def.meta.Paused, def.meta.Drift = m.Run, m.UID, m.Outcome, m.Paused, m.Drift
 	def.meta.Started, def.meta.Good, def.meta.Failed = m.Started, m.Good, m.Failed
 	a.keepSizes(m, &def.meta)

@@ -121,6 +121,7 @@ var rows = []row{
 	of(`^devices/graphics[^/]*@passwd(ValidTo)?$`, "", EffectLive, ""),
 	of(`^devices/graphics.*$`, "domain.devices.autoattachGraphicsDevice", EffectRestart, ""),
 	of(`^devices/video.*$`, "domain.devices.video", EffectRestart, ""),
+	of(`^devices/channel\[org\.qemu\.guest_agent\.0\].*$`, "domain.devices.autoattachGuestAgent", EffectRestart, ""),
 	of(`^devices/(?:serial|console).*$`, "domain.devices.autoattachSerialConsole", EffectRestart, ""),
 	of(`^devices/controller\[(?:scsi|virtio-serial)[^]]*\]$`, "", EffectLive, "of SCSI, when a disk needs it"),
 }

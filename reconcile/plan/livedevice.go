@@ -136,7 +136,7 @@ func (c *comparison) changes(d domxml.DeviceChange) {
 
 // isEmpty says whether a drive is to have no medium.
 func isEmpty(d domxml.DeviceChange) bool {
-	return d.Have.Name == "disk" && d.Have.Attr("device") == "cdrom" && d.Want.Child("source") == nil
+	return d.Have.Name == "disk" && (d.Have.Attr("device") == "cdrom" || d.Have.Attr("device") == "floppy") && d.Want.Child("source") == nil
 }
 
 // changeable are the parts of devices that libvirt's update of a running one can change.

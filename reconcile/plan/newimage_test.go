@@ -22,8 +22,8 @@ func onImage(t *testing.T, name string) *render.Instance {
 	return i
 }
 
-// defined is the domain of an instance. Below is the file that its root is on while it runs; it is off when that is empty.
-func defined(t *testing.T, i *render.Instance, volumes []metadata.Volume, below string) Domain {
+// definedAs is the domain of an instance. Below is the file that its root is on while it runs; it is off when that is empty.
+func definedAs(t *testing.T, i *render.Instance, volumes []metadata.Volume, below string) Domain {
 	t.Helper()
 	xml, meta := creation(i)
 	meta.Volumes = volumes
@@ -55,13 +55,13 @@ func TestANewImageTakesARebuild(t *testing.T) {
 		})
 	}
 	was := record(one, nil)
-	p, a := make(two, defined(t, one, was.Volumes, one.Volumes[0].Backing), nil)
+	p, a := make(two, definedAs(t, one, was.Volumes, one.Volumes[0].Backing), nil)
 	if !told(a) || len(p.Actions) == 0 || !slices.ContainsFunc(p.Actions[0].Changes, func(c Change) bool {
 		return c.Path == "volumes["+two.Volumes[0].Name+"].image" && c.To == "https://files.example.org/two"
 	}) {
 		t.Fatalf("when it is edited: %+v, %+v", a.Notes, p.Actions)
 	}
-	if p, a := make(one, defined(t, one, was.Volumes, one.Volumes[0].Backing), nil); len(a.Notes)+len(p.Actions) > 0 {
+	if p, a := make(one, definedAs(t, one, was.Volumes, one.Volumes[0].Backing), nil); len(a.Notes)+len(p.Actions) > 0 {
 		t.Errorf("of the same image: %+v, %+v", a.Notes, p.Actions)
 	}
 	// Defined anew, it is still told, from what is known by heart too.
@@ -70,7 +70,7 @@ func TestANewImageTakesARebuild(t *testing.T) {
 	if now.Volumes[0].Image != imageOf(one.Volumes[0]) {
 		t.Fatalf("the record has %+v", now.Volumes)
 	}
-	stale := defined(t, two, now.Volumes, one.Volumes[0].Backing)
+	stale := definedAs(t, two, now.Volumes, one.Volumes[0].Backing)
 	p, a = make(two, stale, nil)
 	if !told(a) || len(p.Actions) > 0 {
 		t.Errorf("once it is defined: %+v, %+v", a.Notes, p.Actions)
@@ -79,17 +79,17 @@ func TestANewImageTakesARebuild(t *testing.T) {
 		t.Errorf("by heart: %+v, %+v", a.Notes, p.Actions)
 	}
 	// The volume was deleted and made again: the running machine shows it, and the record follows.
-	p, a = make(two, defined(t, two, now.Volumes, two.Volumes[0].Backing), nil)
+	p, a = make(two, definedAs(t, two, now.Volumes, two.Volumes[0].Backing), nil)
 	if told(a) || len(p.Actions) != 1 || len(p.Actions[0].Steps) != 1 || p.Actions[0].Steps[0].Op != OpMetadata {
 		t.Fatalf("once it was made again: %+v, %+v", a.Notes, p.Actions)
 	}
 	fixed := *p.Actions[0].Steps[0].Metadata
-	if p, a := make(two, defined(t, two, fixed.Volumes, two.Volumes[0].Backing), nil); len(a.Notes)+len(p.Actions) > 0 {
+	if p, a := make(two, definedAs(t, two, fixed.Volumes, two.Volumes[0].Backing), nil); len(a.Notes)+len(p.Actions) > 0 {
 		t.Errorf("at last: %+v, %+v", a.Notes, p.Actions)
 	}
 	// A volume that began as nothing, and one whose record is of an agent that did not note it, tell nothing.
 	for _, m := range []metadata.Metadata{record(instance(t, "a"), nil), {}} {
-		if _, a := make(two, defined(t, one, m.Volumes, ""), nil); told(a) {
+		if _, a := make(two, definedAs(t, one, m.Volumes, ""), nil); told(a) {
 			t.Errorf("of an unknown image: %+v", a.Notes)
 		}
 	}

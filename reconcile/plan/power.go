@@ -87,7 +87,7 @@ func (a *Assessment) pause(m metadata.Metadata, mem Memory) {
 	if d.Live.Meta != nil {
 		a.began(&next, d.Live.Meta.Digest)
 	}
-	record := func() Step { return a.step(Step{Op: OpMetadata, Metadata: &next, Config: true}) }
+	record := func() Step { return a.step(Step{Op: OpMetadata, Metadata: &next, Config: true, Live: a.takesOver}) }
 	switch {
 	case want && !paused:
 		a.act(EffectLive, "Paused", "its RunState says Paused", nil, record(), a.step(Step{Op: OpSuspend}))
@@ -196,7 +196,14 @@ func (a *Assessment) write(def *definition, effect Effect) {
 	}
 	steps := a.prepare(checked(a.Instance.Volumes, before), false)
 	steps = append(steps, a.set()...) // once the definition says the new tokens, nobody can tell that libvirt has the old values
-	steps = append(steps, a.step(Step{Op: OpDefine, XML: def.next.String()}))
+	if def.recordOnly {
+		effect = EffectLive
+		// As far as anybody can know, what runs was started from this definition.
+		steps = append(steps, a.step(Step{Op: OpMetadata, Metadata: &def.meta, Config: true, Live: a.Domain.Active()}))
+		a.takesOver = a.Domain.Active()
+	} else {
+		steps = append(steps, a.step(Step{Op: OpDefine, XML: def.next.String()}))
+	}
 	if a.Domain.Active() && len(def.stale) > 0 {
 		steps = append(steps, a.step(Step{Op: OpDeleteVolumes, Volumes: def.stale}))
 	}

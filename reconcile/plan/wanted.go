@@ -169,6 +169,11 @@ type Assessment struct {
 	// Wake is when to look again though nothing has happened; zero for never.
 	Wake time.Time
 
+	// unnamed are the devices that have no name in the domain, because they were there before it was ours.
+	unnamed []string
+
+	takesOver bool // a domain that runs, without a change of it
+
 	late  bool // it runs, and is not up though it has had its time
 	heard bool // it is known to be up
 

@@ -135,6 +135,7 @@ func (c *checker) poolVolume(u use) {
 	} else if !matches(name, c.policy.Pools) {
 		c.add("pool-volume", u.at(), u.of, u.value, fmt.Sprintf("%s is not a volume that gitvirt makes for this machine; "+
 			"to allow it, put %s into policy.pools of the agent's file", u, limit(name)))
+		c.found[len(c.found)-1].Entry = name
 	}
 }
 

@@ -61,6 +61,8 @@ type Refusal struct {
 	// Field is that of the template's spec, as far as it can be told; "attach." is before those of a run state.
 	Field string
 	Value string
+	// Entry is what a list of the agent's file has to have, where that is not the value.
+	Entry string
 	// Message says what is wrong, and what to write in the agent's file to allow it.
 	Message string
 }

@@ -36,8 +36,21 @@ var impliedIf = map[where]func(s site, have *Element, value string) bool{
 
 // emptyIf are elements that mean the same as none at all.
 var emptyIf = map[where]func(site) bool{
+	{"cpu/topology", ""}:               oneSocketEach,
 	{"devices/graphics/channel", ""}:   func(s site) bool { return s.e.Attr("mode") == "any" },
 	{"devices/interface/coalesce", ""}: func(s site) bool { return number.canonical("0"+s.e.Child("rx/frames").Attr("max")) == "0" },
+}
+
+// oneSocketEach says whether a topology is the one that libvirt gives QEMU when none is said: each vCPU is a socket
+// (-smp 2,sockets=2,cores=1,threads=1, seen with libvirt 9.0).
+func oneSocketEach(s site) bool {
+	for _, a := range s.e.Attrs {
+		n := number.canonical(a.Value)
+		if a.Name == "sockets" && n != number.canonical(s.root.Child("vcpu").text()) || a.Name != "sockets" && n != "1" {
+			return false
+		}
+	}
+	return s.e.Attr("sockets") != ""
 }
 
 // noPort says whether a port's number is that of none: graphics are then on one that libvirt chooses, or on none.

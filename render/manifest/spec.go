@@ -41,6 +41,8 @@ type DomainSpec struct {
 type Devices struct {
 	kubevirtDevices `json:",inline"`
 	Interfaces      []Interface `json:"interfaces,omitempty"`
+	// AutoattachGuestAgent says whether there is a channel for QEMU's guest agent. There is when it is left out.
+	AutoattachGuestAgent *bool `json:"autoattachGuestAgent,omitempty"`
 }
 
 // Interface is KubeVirt's, with addresses beside it.

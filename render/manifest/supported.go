@@ -89,6 +89,7 @@ func Supported() []string {
 		"domain.resources.limits",
 		"domain.resources.requests",
 		"domain.devices.autoattachGraphicsDevice",
+		"domain.devices.autoattachGuestAgent",
 		"domain.devices.autoattachInputDevice",
 		"domain.devices.autoattachMemBalloon",
 		"domain.devices.autoattachPodInterface",

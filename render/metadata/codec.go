@@ -77,6 +77,8 @@ func fromElement(e *domxml.Element) (*Metadata, error) {
 			})
 		case "secret":
 			m.Secrets = append(m.Secrets, Secret{Name: c.Attr("name"), Token: c.Attr("token")})
+		case "unnamed":
+			m.Unnamed = append(m.Unnamed, c.Attr("name"))
 		case "slot":
 			if m.Slots == nil {
 				m.Slots = domxml.Slots{}
@@ -132,6 +134,9 @@ func (m *Metadata) Element() *domxml.Element {
 	}
 	for _, s := range m.Secrets {
 		add("secret", "name", s.Name, "token", s.Token)
+	}
+	for _, device := range m.Unnamed {
+		add("unnamed", "name", device)
 	}
 	for _, device := range slices.Sorted(maps.Keys(m.Slots)) {
 		add("slot", "name", device, "pci", m.Slots[device].PCI, "dev", m.Slots[device].Dev)

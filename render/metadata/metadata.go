@@ -51,6 +51,9 @@ type Metadata struct {
 	Secrets []Secret
 	// Slots are where the devices are, or were before they were removed: no other device gets such a place.
 	Slots domxml.Slots
+	// Unnamed are the devices that were there before the domain was ours, and that carry no name in it: they stay as they
+	// are, and are known by what is declared of them.
+	Unnamed []string
 	// Temporary is the temporary devices of this run, those that are about to be plugged in too, as Applied is: a <devices>
 	// element. Only the live XML's record has it.
 	Temporary string

@@ -20,6 +20,7 @@ func full(t testing.TB) Metadata {
 		DeletionPolicy: "Delete", GraceSeconds: 60,
 		Volumes: []Volume{{Name: "root", Pool: "default", File: "web.root.qcow2", Size: 1 << 30, Keep: true, Image: "0123456789ab"}, {Name: "init", Pool: "default", File: "i.iso"}},
 		Secrets: []Secret{{"chap", "hmac:00"}},
+		Unnamed: []string{"nic", "sda"},
 		Slots:   domxml.Slots{"root": {PCI: "0000:04:00.0", Dev: "vda"}, "init": {Dev: "sda"}},
 		Applied: Pack(e),
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/gitvirt/gitvirt/render/domxml"
+	"github.com/gitvirt/gitvirt/render/imported"
 	"github.com/gitvirt/gitvirt/test/sandboxtest"
 )
 
@@ -28,6 +29,41 @@ func TestComparisonIsExact(t *testing.T) {
 	}
 	for _, line := range []string{" validated 10 ", "zero false differences 10 of 10 100.00%"} {
 		if !strings.Contains(squeezed(out.String()), squeezed(line)) {
+			t.Errorf("it does not say %q:\n%s", line, out.String())
+		}
+	}
+}
+
+// TestImportIsExact imports the same domains: each comes through, and nothing but the record changes when it is adopted.
+func TestImportIsExact(t *testing.T) {
+	var out strings.Builder
+	o := options{imports: true, asIs: true, minExact: 100, cache: sandboxtest.CapabilityCache(t)}
+	ok, err := run(t.Context(), o, []string{"testdata"}, &out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range []string{"imported without a difference 10 of 10 100.00%", "in the template's words 10", "the same bytes with a record 10 of 10"} {
+		if !ok || !strings.Contains(squeezed(out.String()), line) {
+			t.Errorf("it does not say %q:\n%s", line, out.String())
+		}
+	}
+}
+
+// TestFailedImportsAreTold: what did not come through is told, and is the exit.
+func TestFailedImportsAreTold(t *testing.T) {
+	var out strings.Builder
+	all := []importing{
+		{result: result{document: document{path: "a.xml"}, way: validated}, failed: errDied},
+		{result: result{document: document{path: "b.xml"}, way: adapted}, machine: imported.Machine{Whole: errDied}, devices: 2, said: 1},
+		{result: result{document: document{path: "c.xml"}, way: validated}, changed: []string{"vcpu"}},
+		{result: result{document: document{path: "d.xml"}, way: refused}},
+	}
+	if reportImports(&out, options{minExact: 100}, all) {
+		t.Error("it says that all is well")
+	}
+	for _, line := range []string{"a.xml: not imported: libvirtd died of it", "b.xml: imported in libvirt's language alone", "c.xml: changed when it is adopted: vcpu",
+		"without a difference 2 of 3", "template's words 1 of 2 50.00%", "the same bytes with a record 1 of 3"} {
+		if !strings.Contains(squeezed(out.String()), line) {
 			t.Errorf("it does not say %q:\n%s", line, out.String())
 		}
 	}

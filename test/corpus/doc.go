@@ -1,7 +1,7 @@
 // Command corpus measures how exactly a domain is compared: it defines domain XML inputs in a private libvirtd, reads them back,
 // and wants no difference from what was declared; then it changes one thing of each at a time, and wants exactly that one.
 //
-//	go run ./test/corpus [-mutations N] [-seed N] [-as-is] [-min-exact PERCENT] [-min-found PERCENT] [DIR…]
+//	go run ./test/corpus [-mutations N] [-seed N] [-as-is] [-import] [-min-exact PERCENT] [-min-found PERCENT] [DIR…]
 //
 // Each DIR is a folder of XML files, of which those with the root <domain> are taken. Without one, the inputs are those of
 // libvirt's own tests: the command fetches Debian's source package of libvirt with apt-get, into a temporary folder and with a
@@ -18,6 +18,11 @@
 // nothing ("void"), and one that it does not take at all is no declaration ("absurd"); both are counted apart. The others are
 // "missed" when nothing is told, "blurred" when more is, "untrue" when it differs from itself, and "drifted" when the original does
 // not differ from it alone.
+//
+// With -import, what libvirtd makes of each input is imported instead, as gitvirt import does: an input comes through when its
+// documents render to no difference, by the plan that an agent would make of it. How many disks and interfaces come in the
+// template's words is counted, and whether libvirtd keeps every other byte of the definition when it is given gitvirt's record,
+// which is all that an adoption does. Names are replaced, because most inputs have one that no document can have.
 //
 // Without folders, and with all mutations (-mutations -1), it takes half an hour on two cores.
 //

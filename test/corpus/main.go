@@ -14,6 +14,7 @@ func main() {
 	flag.IntVar(&o.mutations, "mutations", 20, "mutations of each input; 0 for none, -1 for all")
 	flag.Uint64Var(&o.seed, "seed", 1, "what the mutations are drawn with")
 	flag.BoolVar(&o.asIs, "as-is", false, "do not adapt to QEMU on x86_64 what libvirtd refuses")
+	flag.BoolVar(&o.imports, "import", false, "import what libvirtd accepts, and count what comes out without a difference")
 	flag.Float64Var(&o.minExact, "min-exact", 100, "the least share of inputs without a false difference, in percent")
 	flag.Float64Var(&o.minFound, "min-found", 100, "the least share of mutations found exactly, in percent")
 	flag.IntVar(&o.jobs, "jobs", 2, "how many private libvirtd work at once")
@@ -34,7 +35,7 @@ func main() {
 type options struct {
 	mutations          int
 	seed               uint64
-	asIs               bool
+	asIs, imports      bool
 	minExact, minFound float64
 	jobs               int
 	cache              string
@@ -57,6 +58,13 @@ func run(ctx context.Context, o options, dirs []string, out io.Writer) (bool, er
 	documents, err := readInputs(dirs)
 	if err != nil {
 		return false, err
+	}
+	if o.imports {
+		all, err := importAll(ctx, o, documents)
+		if err != nil {
+			return false, err
+		}
+		return reportImports(out, o, all), nil
 	}
 	results, err := measure(ctx, o, documents)
 	if err != nil {

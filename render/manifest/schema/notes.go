@@ -21,7 +21,7 @@ func notes() map[note]string {
 		{reflect.TypeFor[kubevirt.Memory](), "guest"}:  "How much memory the guest has. There is no default.",
 		{reflect.TypeFor[kubevirt.Firmware](), "uuid"}: "The machine's UUID. When it is left out, it follows from the fleet's name and the machine's, so that a machine that is built anew is itself.",
 		{reflect.TypeFor[kubevirt.CPU](), "model"}: "A model that libvirt knows, or host-passthrough for the host's own CPU, or host-model for what " +
-			"comes closest to it under a name.",
+			"comes closest to it under a name, or hypervisor-default for QEMU's own.",
 		{reflect.TypeFor[kubevirt.Machine](), "type"}: "The machine type. A type without a version is made a versioned one when the domain is first defined, and stays that.",
 		{spec.Type, "readinessProbe"}: "How the agent finds out whether the guest is up. Restarts of a group's members, and rollback, wait for it; " +
 			"without one, a guest is up when its agent answers, or when it has run for 10 s where no agent has been seen.",
