@@ -3,7 +3,6 @@ package runner
 import (
 	"cmp"
 	"context"
-	"errors"
 	"net"
 	"net/netip"
 	"slices"
@@ -17,15 +16,20 @@ import (
 const maxAddresses = 64
 
 // HostAddresses are the addresses of a guest's interfaces as the host knows them without asking the guest: those that
-// libvirt's networks have leased to them, and of interfaces without a lease those that the host's ARP table has
-// (virDomainInterfaceAddresses).
-func (r *Runner) HostAddresses(ctx context.Context, id string) ([]plan.Address, error) {
+// libvirt's networks have leased to them (virDomainInterfaceAddresses), and of interfaces without a lease those that the
+// host's ARP table has, by their MAC addresses.
+func (r *Runner) HostAddresses(ctx context.Context, id string, macs []string) ([]plan.Address, error) {
 	leased, err := ofGuest(ctx, r, id, interfacesBy(libvirt.DomainInterfaceAddressesSrcLease))
-	seen, err2 := ofGuest(ctx, r, id, interfacesBy(libvirt.DomainInterfaceAddressesSrcArp))
-	if err != nil && err2 != nil {
-		return nil, errors.Join(err, err2)
+	if err != nil {
+		return nil, err
 	}
-	return plan.Preferred(addressesOf(leased, plan.FromLease), addressesOf(seen, plan.FromARP)), nil
+	var seen []plan.Address
+	for _, a := range r.neighbours.known() {
+		if slices.Contains(macs, a.MAC) && len(seen) < maxAddresses {
+			seen = append(seen, a)
+		}
+	}
+	return plan.Preferred(addressesOf(leased, plan.FromLease), sorted(seen)), nil
 }
 
 // AgentAddresses are those that the guest's agent says. A guest whose channel is not open is not to be asked: libvirtd logs
@@ -61,6 +65,10 @@ func addressesOf(found []libvirt.DomainInterface, source plan.AddressSource) []p
 			}
 		}
 	}
+	return sorted(all)
+}
+
+func sorted(all []plan.Address) []plan.Address {
 	slices.SortFunc(all, func(a, b plan.Address) int { return cmp.Or(cmp.Compare(a.MAC, b.MAC), a.IP.Compare(b.IP)) })
 	return all
 }

@@ -121,7 +121,7 @@ func (p *packer) text(xml string, old plan.XML, problem func(error)) plan.XML {
 		return old
 	}
 	sum := sha256.Sum256([]byte(xml))
-	x := plan.XML{Packed: p.pack(xml), Hash: hex.EncodeToString(sum[:]), Agent: plan.HasAgent(xml)}
+	x := plan.XML{Packed: p.pack(xml), Hash: hex.EncodeToString(sum[:]), Agent: plan.HasAgent(xml), MACs: plan.MACs(xml)}
 	record, err := metadata.Parse(xml)
 	if err != nil {
 		problem(err) // without a record the domain is not ours, and is left alone

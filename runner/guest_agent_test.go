@@ -66,7 +66,7 @@ func TestGuestAgent(t *testing.T) {
 	if _, err := r.AgentAddresses(t.Context(), m.uuid); err == nil {
 		t.Error("a machine that is off says addresses")
 	}
-	if _, err := r.HostAddresses(t.Context(), m.uuid); err == nil {
+	if _, err := r.HostAddresses(t.Context(), m.uuid, nil); err == nil {
 		t.Error("a machine that is off has addresses")
 	}
 }

@@ -29,6 +29,8 @@ type Options struct {
 	CacheDir string
 	// LedgerFile is where is noted what storage cannot note itself; it is forgotten with the runner when it is left out.
 	LedgerFile string
+	// ARPTable is the file with the table of the host's neighbours; /proc/net/arp when it is left out.
+	ARPTable string
 	// Images say how images are fetched and kept.
 	Images Images
 	// Secrets knows the values of the tokens in steps. Without it passwords are as libvirt has them.

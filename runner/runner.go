@@ -43,6 +43,7 @@ type Runner struct {
 	trimming   *semaphore.Weighted // a token while the cache of images is looked at
 	observing  chan struct{}       // holds a token while an observation runs
 	wake       chan struct{}
+	neighbours *neighbours
 	known      *capabilities
 }
 
@@ -62,7 +63,7 @@ func New(opts Options) (*Runner, error) {
 		images:    image.Maker{QemuImg: opts.QemuImg, Secrets: opts.Secrets},
 		observing: make(chan struct{}, 1),
 		wake:      make(chan struct{}, 1),
-		known:     newCapabilities(),
+		known:     newCapabilities(), neighbours: newNeighbours(opts.ARPTable),
 	}
 	r.trimming = semaphore.NewWeighted(1)
 	r.digests = &digests{known: map[string]string{}}

@@ -175,7 +175,7 @@ func TestGuestsBootFromImages(t *testing.T) {
 	i := h.instance("qcow2", "is told of the new image", func(i status.Instance) bool {
 		return len(i.Status.Conditions) > 1 && i.Status.Conditions[1].Reason == "NewImage"
 	})
-	if got := i.Status.Conditions[1].Message; !strings.Contains(got, "a new image takes a rebuild") || !strings.Contains(got, server.URL+"/other.qcow2") {
+	if got := i.Status.Conditions[1].Message; !strings.Contains(got, "it has to be made anew") || !strings.Contains(got, server.URL+"/other.qcow2") {
 		t.Errorf("it is told %s", got)
 	}
 	for name, want := range map[string]string{"packed": fmt.Sprintf("sha256:%x", sha256.Sum256(packed)), "vmdk": fmt.Sprintf("sha512:%x", sha512.Sum512(vmdk)), "persistent": "sha256:"} {

@@ -3,6 +3,8 @@ package test
 import (
 	"fmt"
 	"html"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -21,7 +23,8 @@ type liveDoc struct {
 	sockets     int
 	disks       []string // name:size
 	nics        []string // name, or name:down
-	seed        string   // the cloud-init user data; empty for an empty drive
+	seed        string   // the cloud-init user data
+	iso         string   // the path of a medium; with no seed and no medium the drive is empty
 	iotune      string
 	title, more string
 	attach      string
@@ -38,6 +41,9 @@ func (d liveDoc) docs(h *host, image guest.Image, name string) []string {
 	disks = append(disks, "{name: init, cdrom: {bus: scsi}}")
 	if d.seed != "" {
 		volumes = append(volumes, fmt.Sprintf("{name: init, cloudInitNoCloud: {userData: %q}}", d.seed))
+	}
+	if d.iso != "" {
+		volumes = append(volumes, fmt.Sprintf("{name: init, iso: {path: %q}}", d.iso))
 	}
 	for _, s := range d.nics {
 		name, state, down := strings.Cut(s, ":")
@@ -101,6 +107,12 @@ func TestLiveChanges(t *testing.T) {
 	h.boots("web", 1)
 	before := h.instance("web", "runs", phase(plan.PhaseRunning))
 	places := map[string]string{}
+	medium := func(name string) string { return filepath.Join(h.sandbox.PoolDir(), name+".iso") }
+	for _, name := range []string{"one", "two"} {
+		if err := os.WriteFile(medium(name), make([]byte, 1<<20), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
 	for _, step := range []struct {
 		name   string
 		change func(*liveDoc)
@@ -112,14 +124,14 @@ func TestLiveChanges(t *testing.T) {
 			return domxml.Named(e, "interface", "dmz").Child("link").Attr("state") == "down"
 		}},
 		{"a disk in front", func(d *liveDoc) { d.disks = append([]string{"first:4Mi"}, d.disks...) }, func(e *domxml.Element) bool { return domxml.Named(e, "disk", "first") != nil }},
-		{"another medium", func(d *liveDoc) { d.seed = "#cloud-config\nhostname: other\n" }, func(e *domxml.Element) bool {
-			return domxml.Named(e, "disk", "init").Child("source").Attr("volume") != ""
+		{"another medium", func(d *liveDoc) { d.seed, d.iso = "", medium("one") }, func(e *domxml.Element) bool {
+			return domxml.Named(e, "disk", "init").Child("source").Attr("file") == medium("one")
 		}},
-		{"no medium", func(d *liveDoc) { d.seed = "" }, func(e *domxml.Element) bool {
-			return domxml.Named(e, "disk", "init").Child("source").Attr("volume") == ""
+		{"no medium", func(d *liveDoc) { d.iso = "" }, func(e *domxml.Element) bool {
+			return domxml.Named(e, "disk", "init").Child("source").Attr("file") == ""
 		}},
-		{"a medium again", func(d *liveDoc) { d.seed = "#cloud-config\n" }, func(e *domxml.Element) bool {
-			return domxml.Named(e, "disk", "init").Child("source").Attr("volume") != ""
+		{"a medium again", func(d *liveDoc) { d.iso = medium("two") }, func(e *domxml.Element) bool {
+			return domxml.Named(e, "disk", "init").Child("source").Attr("file") == medium("two")
 		}},
 		{"more CPUs", func(d *liveDoc) { d.sockets = 2 }, func(e *domxml.Element) bool { c := e.Child("vcpu").Attr("current"); return c == "" || c == "2" }},
 		{"less memory", func(d *liveDoc) { d.guest = "160Mi" }, func(e *domxml.Element) bool { return e.Child("currentMemory").Text == "163840" }},

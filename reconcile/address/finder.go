@@ -17,8 +17,8 @@ const (
 
 // Guests is what libvirt knows of guests, by the UUIDs of their domains.
 type Guests interface {
-	// HostAddresses are those that the host knows without asking the guest.
-	HostAddresses(ctx context.Context, uuid string) ([]plan.Address, error)
+	// HostAddresses are those that the host knows without asking the guest, which has interfaces with these MAC addresses.
+	HostAddresses(ctx context.Context, uuid string, macs []string) ([]plan.Address, error)
 	// AgentAddresses are those that the guest's agent says.
 	AgentAddresses(ctx context.Context, uuid string) ([]plan.Address, error)
 }
@@ -33,8 +33,12 @@ type Finder struct {
 func New(guests Guests) *Finder {
 	changed := make(chan struct{}, 1)
 	return &Finder{
-		host:    newLane(guests.HostAddresses, hostAtOnce, changed),
-		agent:   newLane(guests.AgentAddresses, agentAtOnce, changed),
+		host: newLane(func(ctx context.Context, g plan.Guest) ([]plan.Address, error) {
+			return guests.HostAddresses(ctx, g.UUID, g.MACs)
+		}, hostAtOnce, changed),
+		agent: newLane(func(ctx context.Context, g plan.Guest) ([]plan.Address, error) {
+			return guests.AgentAddresses(ctx, g.UUID)
+		}, agentAtOnce, changed),
 		changed: changed,
 	}
 }

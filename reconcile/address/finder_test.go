@@ -38,7 +38,7 @@ type question struct {
 
 var began time.Time
 
-func (g *guests) HostAddresses(_ context.Context, uuid string) ([]plan.Address, error) {
+func (g *guests) HostAddresses(_ context.Context, uuid string, _ []string) ([]plan.Address, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.asked = append(g.asked, question{"host " + uuid, time.Since(began)})

@@ -26,7 +26,7 @@ const (
 
 // lane asks one source about guests, each at its own times.
 type lane struct {
-	ask     func(ctx context.Context, uuid string) ([]plan.Address, error)
+	ask     func(context.Context, plan.Guest) ([]plan.Address, error)
 	turns   *semaphore.Weighted
 	changed chan<- struct{}
 	news    chan struct{} // somebody's next time may be earlier
@@ -45,7 +45,7 @@ type guest struct {
 	found    []plan.Address
 }
 
-func newLane(ask func(context.Context, string) ([]plan.Address, error), atOnce int64, changed chan<- struct{}) *lane {
+func newLane(ask func(context.Context, plan.Guest) ([]plan.Address, error), atOnce int64, changed chan<- struct{}) *lane {
 	return &lane{ask: ask, turns: semaphore.NewWeighted(atOnce), changed: changed, news: make(chan struct{}, 1), guests: map[string]*guest{}}
 }
 
@@ -55,7 +55,7 @@ func (l *lane) watch(guests []plan.Guest) {
 	wanted := make(map[string]bool, len(guests))
 	for _, g := range guests {
 		wanted[g.Name] = true
-		if old := l.guests[g.Name]; old == nil || old.UUID != g.UUID || old.ID != g.ID {
+		if old := l.guests[g.Name]; old == nil || old.UUID != g.UUID || old.ID != g.ID || !slices.Equal(old.MACs, g.MACs) {
 			l.guests[g.Name] = &guest{Guest: g, next: time.Now()}
 			poke(l.news)
 		}
@@ -86,7 +86,7 @@ func (l *lane) run(ctx context.Context) {
 			}
 			group.Go(func() {
 				defer l.turns.Release(1)
-				found, err := l.ask(ctx, g.UUID)
+				found, err := l.ask(ctx, g.Guest)
 				if ctx.Err() == nil {
 					l.note(g, found, err)
 				}

@@ -1,6 +1,9 @@
 package plan
 
-import "net/netip"
+import (
+	"net/netip"
+	"strings"
+)
 
 // Guest is one that runs, whose addresses people want to know.
 type Guest struct {
@@ -8,6 +11,8 @@ type Guest struct {
 	ID         int32 // libvirt's number of the run
 	// Agent says that the guest has opened the guest agent's channel.
 	Agent bool
+	// MACs are those of its interfaces.
+	MACs []string
 }
 
 // Guests are those of our domains that run, sorted by name.
@@ -16,7 +21,7 @@ func Guests(world World) []Guest {
 	for n := range world.Domains {
 		d := &world.Domains[n]
 		if d.State == DomainRunning && !d.Stuck && d.Meta() != nil {
-			all = append(all, Guest{Name: d.Name, UUID: d.UUID, ID: d.ID, Agent: d.Live.Agent})
+			all = append(all, Guest{Name: d.Name, UUID: d.UUID, ID: d.ID, Agent: d.Live.Agent, MACs: strings.Fields(d.Live.MACs)})
 		}
 	}
 	return all

@@ -82,8 +82,8 @@ func imageChanges(m metadata.Metadata, i *render.Instance) []Change {
 // it, and is nothing without it.
 func (a *Assessment) checkImages(m metadata.Metadata) {
 	for _, v := range newImages(m, a.Instance) {
-		a.note("NewImage", fmt.Sprintf("volume %s keeps the image that it began as: a new image takes a rebuild, so delete the volume (gitvirt volume delete), "+
-			"with all that its guest wrote, while the machine is stopped, and it begins as %s", v.Name, imageName(v)))
+		a.note("NewImage", fmt.Sprintf("volume %s keeps the image that it began as; to begin as %s it has to be made anew: take the machine's RunState away, "+
+			"delete the volume with all that its guest wrote (gitvirt volume delete %s/%s), and put the RunState back", v.Name, imageName(v), v.Pool, v.File))
 	}
 }
 

@@ -51,7 +51,7 @@ func TestANewImageTakesARebuild(t *testing.T) {
 	}
 	told := func(a Assessment) bool {
 		return slices.ContainsFunc(a.Notes, func(n Block) bool {
-			return n.Reason == "NewImage" && strings.Contains(n.Message, "takes a rebuild") && strings.Contains(n.Message, "it begins as https://files.example.org/two")
+			return n.Reason == "NewImage" && strings.Contains(n.Message, "it has to be made anew") && strings.Contains(n.Message, "to begin as https://files.example.org/two")
 		})
 	}
 	was := record(one, nil)

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/gitvirt/gitvirt/render"
@@ -14,6 +15,8 @@ type Probe struct {
 	ID         int32 // libvirt's number of the run
 	// Agent says that the guest has opened the guest agent's channel.
 	Agent bool
+	// MACs are those of the guest's interfaces.
+	MACs []string
 	// Old says that the run is of another version than is wanted now: it goes on being asked as it was, because what is to be
 	// asked of the new version may not hold for it.
 	Old bool
@@ -48,7 +51,7 @@ func Probes(w Wanted, world World) []Probe {
 		}
 		if asks(i) {
 			old := d.Live.Meta != nil && d.Live.Meta.Digest != i.Digest
-			all = append(all, Probe{Name: d.Name, UUID: d.UUID, ID: d.ID, Agent: d.Live.Agent, Old: old, Readiness: i.Readiness()})
+			all = append(all, Probe{Name: d.Name, UUID: d.UUID, ID: d.ID, Agent: d.Live.Agent, MACs: strings.Fields(d.Live.MACs), Old: old, Readiness: i.Readiness()})
 		}
 	}
 	return all

@@ -64,11 +64,26 @@ type XML struct {
 	Meta *metadata.Metadata
 	// Agent says that the guest has opened the guest agent's channel, which only the live XML shows.
 	Agent bool
+	// MACs are the MAC addresses of the interfaces, in their order, with spaces between them.
+	MACs string
 }
 
 // HasAgent says whether a domain's XML shows that the guest has opened the guest agent's channel.
 func HasAgent(text string) bool {
 	return strings.Contains(text, "name='org.qemu.guest_agent.0' state='connected'")
+}
+
+// MACs are the MAC addresses of the interfaces in a domain's XML, in lower case, as XML has them.
+func MACs(text string) string {
+	var all []string
+	for {
+		_, rest, ok := strings.Cut(text, "<mac address='")
+		mac, rest, ended := strings.Cut(rest, "'")
+		if !ok || !ended {
+			return strings.Join(all, " ")
+		}
+		all, text = append(all, strings.ToLower(mac)), rest
+	}
 }
 
 // Plain is a text that is kept as it is.

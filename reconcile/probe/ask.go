@@ -24,7 +24,7 @@ type Guests interface {
 	// Exec has the guest agent run a command, and returns nil when it exited with 0 in time.
 	Exec(ctx context.Context, uuid string, command []string, timeout time.Duration) error
 	// HostAddresses are those at which the guest can be reached, as far as the host knows them without asking it.
-	HostAddresses(ctx context.Context, uuid string) ([]plan.Address, error)
+	HostAddresses(ctx context.Context, uuid string, macs []string) ([]plan.Address, error)
 	// AgentAddresses are those that the guest's agent says.
 	AgentAddresses(ctx context.Context, uuid string) ([]plan.Address, error)
 }
@@ -109,7 +109,7 @@ func (p *Prober) addresses(ctx context.Context, g *guest) ([]string, error) {
 	if len(hosts) > 0 {
 		return hosts, nil
 	}
-	known, err := p.guests.HostAddresses(ctx, g.probe.UUID)
+	known, err := p.guests.HostAddresses(ctx, g.probe.UUID, g.probe.MACs)
 	if len(known) == 0 && p.isOpen(g) {
 		known, err = p.guests.AgentAddresses(ctx, g.probe.UUID)
 	}

@@ -64,7 +64,7 @@ func (g *guests) Exec(ctx context.Context, uuid string, command []string, timeou
 	return g.Ping(ctx, uuid, timeout)
 }
 
-func (g *guests) HostAddresses(context.Context, string) ([]plan.Address, error) {
+func (g *guests) HostAddresses(context.Context, string, []string) ([]plan.Address, error) {
 	return named(g.addresses), nil
 }
 

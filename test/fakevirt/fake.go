@@ -92,7 +92,7 @@ func xml(e *domxml.Element) (plan.XML, error) {
 	}
 	text := e.String()
 	m, err := metadata.Parse(text)
-	return plan.XML{Packed: plan.Plain(text), Hash: fmt.Sprintf("%x", sha256.Sum256([]byte(text))), Meta: m, Agent: plan.HasAgent(text)}, err
+	return plan.XML{Packed: plan.Plain(text), Hash: fmt.Sprintf("%x", sha256.Sum256([]byte(text))), Meta: m, Agent: plan.HasAgent(text), MACs: plan.MACs(text)}, err
 }
 
 // Apply runs steps in order.
