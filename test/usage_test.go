@@ -3,6 +3,7 @@ package test
 import (
 	"io"
 	"net/http"
+	"os/exec"
 	"strings"
 	"testing"
 	"time"
@@ -12,7 +13,7 @@ import (
 )
 
 // TestUsageOfDomains: the agent's metrics say what machines use, of one that runs and of one that is off, and forget one that is
-// gone.
+// gone. promtool finds nothing amiss with any of the metrics.
 func TestUsageOfDomains(t *testing.T) {
 	h := newHost(t)
 	h.flags = append(h.flags, "--statistics-interval", "1s")
@@ -47,6 +48,11 @@ func TestUsageOfDomains(t *testing.T) {
 		`libvirt_domain_info_maximum_memory_bytes{domain="idle"} 1.6777216e+07`+"\n", `libvirt_domain_info_cpu_time_seconds_total{domain="web"} `,
 		`libvirt_domain_vcpu_state{domain="web",vcpu="0"} 1`+"\n", `libvirt_domain_block_stats_read_requests_total{domain="web",source_file="`+h.sandbox.PoolDir()+`/web.root.qcow2",target_device="vda"} `),
 		"the metrics say what the machines use")
+	lint := exec.Command("promtool", "check", "metrics")
+	lint.Stdin = strings.NewReader(metrics())
+	if out, err := lint.CombinedOutput(); err != nil || len(out) > 0 {
+		t.Errorf("promtool check metrics: %v\n%s", err, out)
+	}
 	h.push("One machine", web, runDoc("web", ""))
 	sandboxtest.Wait(t, 20*time.Second, func() bool { return !strings.Contains(metrics(), `domain="idle"`) }, "what is gone has no series")
 }
