@@ -1,0 +1,90 @@
+package imported
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/gitvirt/gitvirt/render/domxml"
+)
+
+// lean is a definition without what libvirt says of each one like it where nobody does (seen with libvirt 9.0): people need
+// not read that. What it does not know for sure, it keeps.
+func lean(have *domxml.Element) *domxml.Element {
+	e := have.Clone()
+	drop := func(parent *domxml.Element, name string, when func(*domxml.Element) bool) {
+		if parent != nil {
+			for _, c := range slices.Clone(parent.Children) {
+				if c.Name == name && when(c) {
+					parent.Remove(c)
+				}
+			}
+		}
+	}
+	drop(e, "clock", func(c *domxml.Element) bool { return only(c, "offset", "utc") })
+	machine := e.Child("os/type")
+	root := map[bool]string{true: "pcie-root", false: "pci-root"}[strings.Contains(machine.Attr("machine"), "q35")]
+	if !slices.Contains([]string{"x86_64", "i686"}, machine.Attr("arch")) || !strings.HasPrefix(machine.Attr("machine"), "pc-") {
+		return e
+	}
+	if cpu := e.Child("cpu"); cpu.Attr("mode") == "host-passthrough" {
+		without(cpu, "check", "none")
+		without(cpu, "migratable", "on")
+	}
+	devices := e.Child("devices")
+	drop(devices, "input", func(c *domxml.Element) bool {
+		return only(c, "type", "mouse", "bus", "ps2") || only(c, "type", "keyboard", "bus", "ps2")
+	})
+	drop(devices, "controller", func(c *domxml.Element) bool { return only(c, "type", "pci", "index", "0", "model", root) })
+	if all := children(devices, "serial"); len(all) == 1 {
+		if target := all[0].Child("target"); target.Attr("type") == "isa-serial" {
+			without(target, "type", "isa-serial")
+			drop(target, "model", func(c *domxml.Element) bool { return only(c, "name", "isa-serial") })
+		}
+	}
+	for _, d := range children(devices, "graphics") {
+		if d.Attr("listen") == "" && d.Attr("socket") == "" && len(children(d, "listen")) == 1 {
+			drop(d, "listen", func(c *domxml.Element) bool { return only(c, "type", "address") })
+		}
+	}
+	for _, d := range children(devices, "disk") {
+		drop(d, "address", func(c *domxml.Element) bool { return only(c, usualDrive(d.Child("target"))...) })
+	}
+	return e
+}
+
+// usualDrive is the address of a disk that has none of its own: its target's name says it, four to an IDE controller and six
+// to one of SATA (libvirt's virDomainDiskDefAssignAddress; seen with libvirt 9.0). Names of one letter are enough.
+func usualDrive(target *domxml.Element) []string {
+	bus, dev := target.Attr("bus"), target.Attr("dev")
+	prefix := map[string]string{"ide": "hd", "sata": "sd"}[bus]
+	if prefix == "" || len(dev) != 3 || !strings.HasPrefix(dev, prefix) || dev[2] < 'a' || dev[2] > 'z' {
+		return []string{"type", "none"}
+	}
+	n := int(dev[2] - 'a')
+	controller, channel, unit := n/6, 0, n%6
+	if bus == "ide" {
+		controller, channel, unit = n/4, n%4/2, n%2
+	}
+	return []string{"type", "drive", "controller", fmt.Sprint(controller), "bus", fmt.Sprint(channel), "target", "0", "unit", fmt.Sprint(unit)}
+}
+
+// only says whether an element has these attributes, names and values in turns, and nothing else.
+func only(e *domxml.Element, attrs ...string) bool {
+	if len(e.Children) > 0 || e.Text != "" || len(e.Attrs) != len(attrs)/2 {
+		return false
+	}
+	for n := 0; n < len(attrs); n += 2 {
+		if e.Attr(attrs[n]) != attrs[n+1] {
+			return false
+		}
+	}
+	return true
+}
+
+// without takes an attribute out that has this value.
+func without(e *domxml.Element, name, value string) {
+	if e.Attr(name) == value {
+		e.RemoveAttr(name)
+	}
+}
