@@ -80,7 +80,7 @@ func TestAllowingSources(t *testing.T) {
 		{"images", next.Images, []string{"/srv/a.iso"}}, {"hostPaths", next.HostPaths, []string{"/run/nbd.sock"}},
 		{"pools", next.Pools, []string{"isos", "isos/b.iso"}},
 		{"storage", next.Storage, []string{"127.0.0.1:10809", "mon1.example.org", "mon2.example.org:6789"}},
-		{"domainXML", next.Elements, []string{"devices/disk/source/host@name=gluster.example.org", "devices/disk/source@name=v/i", "devices/disk/source@protocol=gluster"}},
+		{"domainXML", next.Elements, []string{"devices/disk/source/host@name=gluster.example.org", "devices/disk/source@name=v/i", "devices/disk/source@protocol=gluster", "devices/disk@type=network"}},
 	} {
 		slices.Sort(tt.got)
 		if !slices.Equal(tt.got, tt.want) {
