@@ -64,6 +64,10 @@ func people(t *testing.T, s *sandbox.Sandbox, archive string) []string {
 	}
 	virsh("pool-refresh", "default")
 	nbd(t, at("drives-data.img"), at("drives.nbd")).start()
+	sandboxtest.Wait(t, patience, func() bool {
+		_, err := os.Stat(at("drives.nbd"))
+		return err == nil
+	}, "the NBD server has its socket")
 	var names []string
 	for _, f := range a.Files {
 		name := strings.TrimSuffix(f.Name, ".xml")

@@ -36,6 +36,15 @@ func lean(have *domxml.Element) *domxml.Element {
 		return only(c, "type", "mouse", "bus", "ps2") || only(c, "type", "keyboard", "bus", "ps2")
 	})
 	drop(devices, "controller", func(c *domxml.Element) bool { return only(c, "type", "pci", "index", "0", "model", root) })
+	drop(devices, "controller", func(c *domxml.Element) bool { // the one that the chipset q35 has
+		a := c.Child("address")
+		return root == "pcie-root" && c.Attr("type") == "sata" && c.Attr("index") == "0" && len(c.Attrs) == 2 && len(c.Children) == 1 && address(c) == "0000:00:1f.2" && len(a.Attrs) == 5
+	})
+	if all := onSerialBus(devices); len(all) == 1 && all[0].Name == "channel" {
+		drop(all[0], "address", func(c *domxml.Element) bool {
+			return only(c, "type", "virtio-serial", "controller", "0", "bus", "0", "port", "1")
+		})
+	}
 	if all := children(devices, "serial"); len(all) == 1 {
 		if target := all[0].Child("target"); target.Attr("type") == "isa-serial" {
 			without(target, "type", "isa-serial")
@@ -51,6 +60,19 @@ func lean(have *domxml.Element) *domxml.Element {
 		drop(d, "address", func(c *domxml.Element) bool { return only(c, usualDrive(d.Child("target"))...) })
 	}
 	return e
+}
+
+// onSerialBus are the devices that have a port of a virtio-serial controller.
+func onSerialBus(devices *domxml.Element) []*domxml.Element {
+	var list []*domxml.Element
+	if devices != nil {
+		for _, d := range devices.Children {
+			if d.Child("address").Attr("type") == "virtio-serial" {
+				list = append(list, d)
+			}
+		}
+	}
+	return list
 }
 
 // usualDrive is the address of a disk that has none of its own: its target's name says it, four to an IDE controller and six

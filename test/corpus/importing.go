@@ -26,6 +26,8 @@ type importing struct {
 	// reasons say why its other devices do not, and remains are the parts of a domain that its domainXML says, if it has any.
 	reasons, remains []string
 	domainXML        bool
+	// anew are the paths at which a domain that is made of the documents alone differs.
+	anew []string
 	// changed is what else than the record becomes another when it is adopted.
 	changed []string
 	// failed says why there are no documents; nil when there are.
@@ -60,6 +62,11 @@ func importAll(ctx context.Context, o options, documents []document) ([]importin
 			}
 			if err := d.clear(ctx); err != nil {
 				return nil, err
+			}
+			if i.failed == nil {
+				if err := i.again(ctx, d); err != nil {
+					return nil, err
+				}
 			}
 		}
 		all = append(all, i)

@@ -2,11 +2,13 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"io"
 	"maps"
 	"regexp"
 	"slices"
+	"strings"
 
 	"github.com/gitvirt/gitvirt/render/domxml"
 )
@@ -46,6 +48,25 @@ func (i *importing) remain() {
 	i.remains = slices.Compact(i.remains)
 }
 
+// again makes a domain of the documents where there is none, and compares it with the one that was imported.
+func (i *importing) again(ctx context.Context, d *daemon) error {
+	created, _ := domxml.Create(i.machine.Instance.Domain)
+	now, err := d.define(ctx, created, i.way.checked())
+	if err != nil {
+		i.anew = []string{"refused: " + particular.ReplaceAllString(strings.Join(strings.Fields(err.Error()), " "), "…")}
+		return ctx.Err()
+	}
+	for _, pair := range [][2]*domxml.Element{{i.have, now}, {now, i.have}} {
+		a, b := pair[0], pair[1]
+		for _, c := range domxml.Compare(domxml.Unname(a, domxml.Unnamed(a, b)), b, nil) {
+			i.anew = append(i.anew, particular.ReplaceAllString(c.Path, ""))
+		}
+	}
+	slices.Sort(i.anew)
+	i.anew = slices.Compact(i.anew)
+	return d.clear(ctx)
+}
+
 // isPlace says whether a part of a domain says no more than where in the guest a device is: which controllers there are, and
 // at which addresses and under which targets' names devices are.
 func isPlace(d *domxml.Element) bool {
@@ -66,8 +87,8 @@ func isPlace(d *domxml.Element) bool {
 
 // reportRemains prints what is not in the template's words, and why.
 func reportRemains(out io.Writer, all []importing) {
-	reasons, remains := map[string]int{}, map[string]int{}
-	accepted, none, places := 0, 0, 0
+	reasons, remains, anew := map[string]int{}, map[string]int{}, map[string]int{}
+	accepted, none, places, alike := 0, 0, 0, 0
 	for _, i := range all {
 		if i.failed != nil || !i.way.accepted() {
 			continue
@@ -79,6 +100,12 @@ func reportRemains(out io.Writer, all []importing) {
 		if len(i.remains) == 0 {
 			places++
 		}
+		if len(i.anew) == 0 {
+			alike++
+		}
+		for _, a := range i.anew {
+			anew[a]++
+		}
 		for _, r := range i.reasons {
 			reasons[r]++
 		}
@@ -88,6 +115,8 @@ func reportRemains(out io.Writer, all []importing) {
 	}
 	fmt.Fprintf(out, "machines without domainXML\t%d of %d\t%.2f%%\n", none, accepted, share100(none, accepted))
 	fmt.Fprintf(out, "  with nothing in it but controllers, addresses and target names, or without it\t%d of %d\t%.2f%%\n", places, accepted, share100(places, accepted))
+	fmt.Fprintf(out, "made of the documents alone, the same again\t%d of %d\t%.2f%%\n", alike, accepted, share100(alike, accepted))
+	table(out, "machines, by what is another thing then", anew)
 	table(out, "disks and interfaces in libvirt's language, by reason", reasons)
 	table(out, "machines, by what their domainXML says beside controllers, addresses and target names", remains)
 }
