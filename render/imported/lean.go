@@ -23,22 +23,27 @@ func lean(have *domxml.Element) *domxml.Element {
 	}
 	drop(e, "clock", func(c *domxml.Element) bool { return only(c, "offset", "utc") })
 	machine := e.Child("os/type")
-	root := map[bool]string{true: "pcie-root", false: "pci-root"}[strings.Contains(machine.Attr("machine"), "q35")]
 	if !slices.Contains([]string{"x86_64", "i686"}, machine.Attr("arch")) || !strings.HasPrefix(machine.Attr("machine"), "pc-") {
 		return e
 	}
-	if cpu := e.Child("cpu"); cpu.Attr("mode") == "host-passthrough" {
-		without(cpu, "check", "none")
-		without(cpu, "migratable", "on")
-	}
 	devices := e.Child("devices")
+	leanCPU(e)
+	if os := e.Child("os"); len(children(os, "boot")) == 1 && !bootsInOrder(devices) {
+		drop(os, "boot", func(c *domxml.Element) bool { return only(c, "dev", "hd") })
+	}
+	if len(children(devices, "audio")) == 1 {
+		sound := "none"
+		if slices.ContainsFunc(children(devices, "graphics"), func(g *domxml.Element) bool { return g.Attr("type") == "spice" }) {
+			sound = "spice"
+		}
+		drop(devices, "audio", func(c *domxml.Element) bool { return only(c, "id", "1", "type", sound) })
+	}
 	drop(devices, "input", func(c *domxml.Element) bool {
 		return only(c, "type", "mouse", "bus", "ps2") || only(c, "type", "keyboard", "bus", "ps2")
 	})
-	drop(devices, "controller", func(c *domxml.Element) bool { return only(c, "type", "pci", "index", "0", "model", root) })
 	drop(devices, "controller", func(c *domxml.Element) bool { // the one that the chipset q35 has
 		a := c.Child("address")
-		return root == "pcie-root" && c.Attr("type") == "sata" && c.Attr("index") == "0" && len(c.Attrs) == 2 && len(c.Children) == 1 && address(c) == "0000:00:1f.2" && len(a.Attrs) == 5
+		return strings.Contains(machine.Attr("machine"), "q35") && c.Attr("type") == "sata" && c.Attr("index") == "0" && len(c.Attrs) == 2 && len(c.Children) == 1 && address(c) == "0000:00:1f.2" && len(a.Attrs) == 5
 	})
 	if all := onSerialBus(devices); len(all) == 1 && all[0].Name == "channel" {
 		drop(all[0], "address", func(c *domxml.Element) bool {
@@ -60,6 +65,35 @@ func lean(have *domxml.Element) *domxml.Element {
 		drop(d, "address", func(c *domxml.Element) bool { return only(c, usualDrive(d.Child("target"))...) })
 	}
 	return e
+}
+
+// leanCPU takes out what libvirt says of a CPU that is not said in detail, and the model that QEMU has where nobody says one.
+func leanCPU(e *domxml.Element) {
+	cpu, model := e.Child("cpu"), e.Child("cpu/model")
+	without(cpu.Child("topology"), "dies", "1")
+	switch cpu.Attr("mode") {
+	case "host-passthrough":
+		without(cpu, "check", "none")
+		without(cpu, "migratable", "on")
+	case "host-model":
+		without(cpu, "check", "partial")
+	case "custom":
+		usual := map[string]string{"x86_64": "qemu64", "i686": "qemu32"}[e.Child("os/type").Attr("arch")]
+		if cpu.Attr("match") == "exact" && cpu.Attr("check") == "none" && usual != "" && model != nil && model.Text == usual && len(children(cpu, "feature")) == 0 &&
+			model.Attr("fallback") == "forbid" && len(model.Attrs) == 1 {
+			cpu.Remove(model)
+			for _, attr := range []string{"mode", "match", "check"} {
+				cpu.RemoveAttr(attr)
+			}
+		} else if e.Attr("type") == "qemu" { // emulation is compared with no host
+			without(cpu, "check", "none")
+		}
+	}
+}
+
+// bootsInOrder says whether devices have places in the order of booting: libvirt has the first disk boot where none has.
+func bootsInOrder(devices *domxml.Element) bool {
+	return devices != nil && slices.ContainsFunc(devices.Children, func(d *domxml.Element) bool { return d.Child("boot") != nil })
 }
 
 // onSerialBus are the devices that have a port of a virtio-serial controller.
@@ -106,7 +140,7 @@ func only(e *domxml.Element, attrs ...string) bool {
 
 // without takes an attribute out that has this value.
 func without(e *domxml.Element, name, value string) {
-	if e.Attr(name) == value {
+	if e != nil && e.Attr(name) == value {
 		e.RemoveAttr(name)
 	}
 }

@@ -20,7 +20,7 @@ func TestLean(t *testing.T) {
 		"mouse":                      {"<input type='mouse' bus='ps2'/>", true},
 		"another mouse":              {"<input type='mouse' bus='usb'/>", false},
 		"a keyboard that is watched": {"<input type='keyboard' bus='ps2'><driver/></input>", false},
-		"root":                       {"<controller type='pci' index='0' model='pcie-root'/>", true},
+		"root":                       {"<controller type='pci' index='0' model='pcie-root'/>", false},
 		"a port":                     {"<controller type='pci' index='1' model='pcie-root-port'/>", false},
 		"the chipset's SATA":         {"<controller type='sata' index='0'><address type='pci' domain='0x0000' bus='0x00' slot='0x1f' function='0x2'/></controller>", true},
 		"another SATA":               {"<controller type='sata' index='1'><address type='pci' domain='0x0000' bus='0x00' slot='0x1f' function='0x2'/></controller>", false},
