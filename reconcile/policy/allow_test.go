@@ -63,7 +63,7 @@ func TestAllowingSources(t *testing.T) {
 <disk type='volume' device='cdrom'><driver name='qemu' type='raw'/><source pool='isos' volume='b.iso'/></disk>
 <disk type='network' device='disk'><source protocol='nbd' name='a'><host name='127.0.0.1' port='10809'/></source></disk>
 <disk type='network' device='disk'><source protocol='nbd'><host transport='unix' socket='/run/nbd.sock'/></source></disk>
-<disk type='network' device='disk'><source protocol='rbd' name='p/i'><host name='mon1.example.org'/><host name='mon2.example.org' port='6789'/></source></disk>
+<disk type='network' device='disk'><auth username='libvirt'><secret type='ceph' usage='ceph'/></auth><source protocol='rbd' name='p/i'><host name='mon1.example.org'/><host name='mon2.example.org' port='6789'/></source></disk>
 <disk type='network' device='disk'><source protocol='gluster' name='v/i'><host name='gluster.example.org'/></source></disk></devices></domain>`)}
 	i.Volumes = []render.Volume{
 		{Name: "a", Kind: render.VolumeFile, Path: "/srv/a.iso", Format: "raw", ReadOnly: true},
@@ -80,7 +80,7 @@ func TestAllowingSources(t *testing.T) {
 		{"images", next.Images, []string{"/srv/a.iso"}}, {"hostPaths", next.HostPaths, []string{"/run/nbd.sock"}},
 		{"pools", next.Pools, []string{"isos", "isos/b.iso"}},
 		{"storage", next.Storage, []string{"127.0.0.1:10809", "mon1.example.org", "mon2.example.org:6789"}},
-		{"domainXML", next.Elements, []string{"devices/disk/source/host@name=gluster.example.org", "devices/disk/source@name=v/i", "devices/disk/source@protocol=gluster", "devices/disk@type=network"}},
+		{"domainXML", next.Elements, []string{"devices/disk/auth/secret@usage=ceph", "devices/disk/source/host@name=gluster.example.org", "devices/disk/source@name=v/i", "devices/disk/source@protocol=gluster", "devices/disk@type=network"}},
 	} {
 		slices.Sort(tt.got)
 		if !slices.Equal(tt.got, tt.want) {

@@ -53,7 +53,8 @@ func (i *importing) again(ctx context.Context, d *daemon) error {
 	created, _ := domxml.Create(i.machine.Instance.Domain)
 	now, err := d.define(ctx, created, i.way.checked())
 	if err != nil {
-		i.anew = []string{"refused: " + particular.ReplaceAllString(strings.Join(strings.Fields(err.Error()), " "), "…")}
+		why := particular.ReplaceAllString(strings.Join(strings.Fields(err.Error()), " "), "…")
+		i.anew = []string{"refused: " + why[:min(len(why), 60)]}
 		return ctx.Err()
 	}
 	for _, pair := range [][2]*domxml.Element{{i.have, now}, {now, i.have}} {
@@ -82,7 +83,7 @@ func isPlace(d *domxml.Element) bool {
 			said = true
 		}
 	}
-	return !said && len(d.Attrs) == 0
+	return !said && (len(d.Attrs) == 0 || d.Name == "memballoon" && len(d.Attrs) == 1 && d.Attr("model") == "virtio") // the one that every machine has
 }
 
 // reportRemains prints what is not in the template's words, and why.
