@@ -51,7 +51,7 @@ func people(t *testing.T, s *sandbox.Sandbox, archive string) []string {
 	for _, name := range []string{"virt-install.qcow2", "pinned.qcow2", "terraform.vda.qcow2", "debian-root.qcow2", "overlay.qcow2"} {
 		img("-f", "qcow2", at(name), "8M")
 	}
-	for _, name := range []string{"old-pc.img", "pinned-data.img", "install.iso"} {
+	for _, name := range []string{"old-pc.img", "pinned-data.img", "install.iso", "drives.img", "drivers.iso", "drives-data.img"} {
 		img("-f", "raw", at(name), "8M")
 	}
 	img("-f", "qcow2", "-b", at("overlay.qcow2"), "-F", "qcow2", at("overlay.snap1"))
@@ -63,6 +63,11 @@ func people(t *testing.T, s *sandbox.Sandbox, archive string) []string {
 		}
 	}
 	virsh("pool-refresh", "default")
+	nbd(t, at("drives-data.img"), at("drives.nbd")).start()
+	sandboxtest.Wait(t, patience, func() bool {
+		_, err := os.Stat(at("drives.nbd"))
+		return err == nil
+	}, "the NBD server has its socket")
 	var names []string
 	for _, f := range a.Files {
 		name := strings.TrimSuffix(f.Name, ".xml")
@@ -148,6 +153,19 @@ func TestImportedHostIsAdopted(t *testing.T) {
 	}
 	if !strings.Contains(errs, "virt-manager: its documents do not say the password") {
 		t.Errorf("nothing is said of the password:\n%s", errs)
+	}
+	drives, err := os.ReadFile(filepath.Join(h.clone, "drives.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, words := range []string{"iso:\n            path: " + h.sandbox.PoolDir() + "/install.iso", "iso:\n            name: drivers.iso", "protocol: nbd\n            name: data",
+		"- socket: " + h.sandbox.PoolDir() + "/drives.nbd"} {
+		if !strings.Contains(string(drives), words) {
+			t.Errorf("the template does not say %q:\n%s", words, drives)
+		}
+	}
+	if strings.Contains(string(drives), "<source") {
+		t.Errorf("libvirt's language says where a disk is:\n%s", drives)
 	}
 	if diff := cmp.Diff(before, machines(t, h.sandbox, names)); diff != "" {
 		t.Fatalf("the import has changed something:\n%s", diff)
@@ -300,6 +318,10 @@ func TestImportSaysWhatItCannot(t *testing.T) {
 	second, err := os.ReadFile(filepath.Join(vms, "good.yaml"))
 	if err != nil || !bytes.Equal(first, second) {
 		t.Errorf("the second time it is %s, and was %s: %v", second, first, err)
+	}
+	if code, out, errs = imports(t, s, "--repo-dir", vms, "taken", "good"); code != 2 || out != "" || !strings.Contains(errs, "in vms/good.yaml has this name already") ||
+		!strings.Contains(errs, "in other/x.yaml has this name already") {
+		t.Errorf("exit %d beside the repository: %s%s", code, out, errs)
 	}
 	if code, out, errs = imports(t, s, "good"); code != 0 || out != string(first) {
 		t.Errorf("exit %d, printed %s%s", code, out, errs)

@@ -18,8 +18,8 @@ import (
 
 // importOptions are the command's flags.
 type importOptions struct {
-	config, policyOut, dir string
-	overwrite              bool
+	config, policyOut, dir, repoDir string
+	overwrite                       bool
 }
 
 func importCommand() *cobra.Command {
@@ -37,13 +37,16 @@ in the domains' <metadata>. Nothing is restarted. What the template's words cann
 
 Passwords are never written. A domain keeps the one that it has for as long as its documents say nothing of it.
 
+The names that the repository has already are not taken twice: those of the clone around --dir, or with --repo-dir, which is for
+printing, of the clone around that. Where neither is said, what is printed is not checked against any repository.
+
 A domain whose name is no DNS label, a transient one, and one that documents would change are left out, and named with the
 reason. The exit is 0 when all were written, and 2 when one was not.
 
 Beside the documents, the command says which keys of the agent's file have to allow what the machines use of this host.`,
 		Example: `  gitvirt import --dir ~/vms/kvm1
   gitvirt import web db --dir ~/vms/kvm1 --policy-out policy.yaml
-  gitvirt import web
+  gitvirt import web --repo-dir ~/vms
   gitvirt import --config /etc/gitvirt/agent.yaml --dir . --overwrite`,
 		RunE: func(c *cobra.Command, args []string) error {
 			set, err := read(o.config)
@@ -69,8 +72,10 @@ Beside the documents, the command says which keys of the agent's file have to al
 	f.String("domain-type", s.DomainType, "kvm, qemu, or auto: what the agent makes of a machine that does not say")
 	f.StringVar(&o.config, "config", "", "the agent's configuration file (default "+defaultConfig+", if there is one)")
 	f.StringVar(&o.dir, "dir", "", "the folder to write into, a file for each machine: in a clone of the repository; to stdout without it")
+	f.StringVar(&o.repoDir, "repo-dir", "", "a folder of a clone of the repository, whose documents what is printed goes together with; instead of --dir")
 	f.BoolVar(&o.overwrite, "overwrite", false, "replace files that are there")
 	f.StringVar(&o.policyOut, "policy-out", "", "write what the agent's file has to allow into this file, not to stderr")
+	c.MarkFlagsMutuallyExclusive("dir", "repo-dir")
 	return c
 }
 

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -37,23 +38,26 @@ type repository struct {
 	beside *manifest.Set
 }
 
-// openRepository reads the documents of the clone that the folder is in, or of the folder alone.
+// openRepository reads the documents of the clone that the folder is in, or of the folder alone: the one that is written into,
+// or else the one that is only to be looked into.
 func openRepository(o importOptions, s settings) (*repository, error) {
 	r := &repository{dir: o.dir, overwrite: o.overwrite, set: manifest.Collect(nil, nil), beside: manifest.Collect(nil, nil)}
 	r.placement = render.Place(r.set, s.Host)
-	if o.dir == "" {
+	if o.dir == "" && o.repoDir == "" {
 		return r, nil
 	}
-	dir, err := filepath.Abs(o.dir)
+	dir, err := filepath.Abs(cmp.Or(o.dir, o.repoDir))
 	if err != nil {
-		return nil, fmt.Errorf("cannot find %s: %w", o.dir, err)
+		return nil, fmt.Errorf("cannot find %s: %w", cmp.Or(o.dir, o.repoDir), err)
 	}
-	r.dir = dir
+	if o.dir != "" {
+		r.dir = dir
+	}
 	root := documentsRoot(dir, s.Path)
 	if rel, err := filepath.Rel(root, dir); err == nil && rel != "." {
 		r.below = filepath.ToSlash(rel) + "/"
 	}
-	if _, err := os.Stat(root); errors.Is(err, fs.ErrNotExist) {
+	if _, err := os.Stat(root); errors.Is(err, fs.ErrNotExist) && o.dir != "" {
 		return r, nil
 	}
 	snapshot, err := source.Folder(root)
@@ -113,7 +117,7 @@ func (r *repository) bears(file string) bool {
 // replaces says whether a file is one that is to be replaced.
 func (r *repository) replaces(file string) bool {
 	name, ok := strings.CutPrefix(file, r.below)
-	return ok && r.overwrite && (path.Dir(name) == "networks" || path.Dir(name) == "pools")
+	return ok && r.dir != "" && r.overwrite && (path.Dir(name) == "networks" || path.Dir(name) == "pools")
 }
 
 // mayWrite says why a file cannot be written.
@@ -130,7 +134,7 @@ func (r *repository) mayWrite(name string) error {
 // machine is the document that a machine's name is taken by, but for those in the file that is replaced; empty for none.
 func (r *repository) machine(name, file string) string {
 	for _, kind := range []string{manifest.KindConfig, manifest.KindRunState} {
-		if d := r.set.Find(kind, name); d != nil && d.File != r.below+file {
+		if d := r.set.Find(kind, name); d != nil && (r.dir == "" || d.File != r.below+file) {
 			return fmt.Sprintf("the %s in %s", d.Written, d.File)
 		}
 	}

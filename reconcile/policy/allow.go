@@ -54,6 +54,14 @@ func (p *Policy) allow(r Refusal) bool {
 		return add(&p.Pools, r.Value)
 	case "pool-volume":
 		return add(&p.Pools, r.Entry)
+	case ruleRemote:
+		switch {
+		case strings.HasPrefix(r.Entry, "/"):
+			return add(&p.HostPaths, r.Entry)
+		case r.Entry != "":
+			return add(&p.Storage, r.Entry)
+		}
+		return add(&p.Elements, r.element())
 	case "network":
 		return add(&p.Networks, r.Value)
 	case "bridge":

@@ -55,6 +55,40 @@ func TestAllowing(t *testing.T) {
 	}
 }
 
+// TestAllowingSources: images of CDs come under images, volumes under their pools, servers under storage with their ports, and
+// the socket of one under hostPaths; what no such key is for, under the words that say it.
+func TestAllowingSources(t *testing.T) {
+	i := &render.Instance{Name: "web", Domain: element(t, `<domain type='kvm'><devices>
+<disk type='file' device='cdrom'><driver name='qemu' type='raw'/><source file='/srv/a.iso'/></disk>
+<disk type='volume' device='cdrom'><driver name='qemu' type='raw'/><source pool='isos' volume='b.iso'/></disk>
+<disk type='network' device='disk'><source protocol='nbd' name='a'><host name='127.0.0.1' port='10809'/></source></disk>
+<disk type='network' device='disk'><source protocol='nbd'><host transport='unix' socket='/run/nbd.sock'/></source></disk>
+<disk type='network' device='disk'><auth username='libvirt'><secret type='ceph' usage='ceph'/></auth><source protocol='rbd' name='p/i'><host name='mon1.example.org'/><host name='mon2.example.org' port='6789'/></source></disk>
+<disk type='network' device='disk'><source protocol='gluster' name='v/i'><host name='gluster.example.org'/></source></disk></devices></domain>`)}
+	i.Volumes = []render.Volume{
+		{Name: "a", Kind: render.VolumeFile, Path: "/srv/a.iso", Format: "raw", ReadOnly: true},
+		{Name: "b", Kind: render.VolumeThere, Pool: "isos", File: "b.iso", Format: "raw", ReadOnly: true},
+	}
+	next, left := Allowing(Policy{}, i, Lexical{})
+	if len(left) > 0 || len(Check(next, i, Lexical{}).Refusals) > 0 {
+		t.Errorf("left: %v", left)
+	}
+	for _, tt := range []struct {
+		key       string
+		got, want []string
+	}{
+		{"images", next.Images, []string{"/srv/a.iso"}}, {"hostPaths", next.HostPaths, []string{"/run/nbd.sock"}},
+		{"pools", next.Pools, []string{"isos", "isos/b.iso"}},
+		{"storage", next.Storage, []string{"127.0.0.1:10809", "mon1.example.org", "mon2.example.org:6789"}},
+		{"domainXML", next.Elements, []string{"devices/disk/auth/secret@usage=ceph", "devices/disk/source/host@name=gluster.example.org", "devices/disk/source@name=v/i", "devices/disk/source@protocol=gluster", "devices/disk@type=network"}},
+	} {
+		slices.Sort(tt.got)
+		if !slices.Equal(tt.got, tt.want) {
+			t.Errorf("%s: %q, want %q", tt.key, tt.got, tt.want)
+		}
+	}
+}
+
 // TestAllowingResource does so for networks and pools.
 func TestAllowingResource(t *testing.T) {
 	next, why := AllowingResource(Policy{}, resource.Resource{Kind: resource.Network, Name: "lan", XML: element(t,

@@ -2,6 +2,7 @@ package policy
 
 import (
 	"fmt"
+	"path"
 	"slices"
 	"strings"
 
@@ -17,22 +18,26 @@ func (c *checker) remoteDisk(u use) {
 	if u.value == "" {
 		return
 	}
-	why := "it is what a disk lies on, which policy.storage of the agent's file does not govern"
+	why, entry := "it is what a disk lies on, which policy.storage of the agent's file does not govern", ""
 	if !strings.Contains(u.path, "backingStore") && c.device != nil {
-		why = c.server(c.device.Child("source"))
+		why, entry = c.server(c.device.Child("source"))
 	}
-	if why != "" {
+	if before := len(c.found); why != "" {
 		c.refuse(ruleRemote, u.at(), u.of, u.value, fmt.Sprintf("%s is storage elsewhere, which the host would connect to: %s", u, why))
+		if len(c.found) > before {
+			c.found[before].Entry = entry
+		}
 	}
 }
 
 // served are the protocols of which the agent's file says the servers.
 var served = []string{"iscsi", "nbd", "rbd", "nfs", "http", "https"}
 
-// server says why a source's servers may not be asked; empty when they may.
-func (c *checker) server(source *domxml.Element) string {
+// server says why a source's servers may not be asked, empty when they may, and what policy.storage or policy.hostPaths has
+// to have for the first of them, where that is enough.
+func (c *checker) server(source *domxml.Element) (why, entry string) {
 	if source == nil || !slices.Contains(served, source.Attr("protocol")) {
-		return "its protocol is not one that policy.storage of the agent's file is for: say iscsi, nbd, rbd, nfs, http or https"
+		return "its protocol is not one that policy.storage of the agent's file is for: say iscsi, nbd, rbd, nfs, http or https", ""
 	}
 	hosts := 0
 	for _, h := range source.Children {
@@ -44,11 +49,11 @@ func (c *checker) server(source *domxml.Element) string {
 		switch transport := h.Attr("transport"); {
 		case transport == "unix" && name == "" && socket != "":
 			if why := c.outside(socket, c.policy.HostPaths); why != "" {
-				return fmt.Sprintf("its socket %s %s; only what is below policy.hostPaths of the agent's file is allowed", limit(socket), why)
+				return fmt.Sprintf("its socket %s %s; only what is below policy.hostPaths of the agent's file is allowed", limit(socket), why), path.Clean(socket)
 			}
 			continue
 		case transport != "" && transport != "tcp" || socket != "":
-			return fmt.Sprintf("%s is not a way to a server that policy.storage of the agent's file is for", limit(transport))
+			return fmt.Sprintf("%s is not a way to a server that policy.storage of the agent's file is for", limit(transport)), ""
 		}
 		named := slices.DeleteFunc(slices.Clone(c.policy.Storage), func(p string) bool { return p == "*" })
 		with := name
@@ -58,15 +63,23 @@ func (c *checker) server(source *domxml.Element) string {
 		switch {
 		case matches(name, named), matches(with, named), !private(name) && len(named) < len(c.policy.Storage):
 		case private(name):
-			return fmt.Sprintf("%s is an address that only this host can reach: it has to be named in policy.storage of the agent's file, where * is not enough", limit(name))
+			return fmt.Sprintf("%s is an address that only this host can reach: it has to be named in policy.storage of the agent's file, where * is not enough", limit(name)), literal(with)
 		default:
-			return fmt.Sprintf("%s is not in policy.storage of the agent's file", limit(name))
+			return fmt.Sprintf("%s is not in policy.storage of the agent's file", limit(name)), literal(with)
 		}
 	}
 	if hosts == 0 {
-		return "it names no server: the host's own configuration would say it"
+		return "it names no server: the host's own configuration would say it", ""
 	}
-	return ""
+	return "", ""
+}
+
+// literal is a name that is no pattern; empty for another.
+func literal(name string) string {
+	if strings.ContainsAny(name, `*?[\\`) {
+		return ""
+	}
+	return name
 }
 
 func (c *checker) hasVolume(is func(render.Volume) bool) bool {

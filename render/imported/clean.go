@@ -38,7 +38,7 @@ func cleaned(xml *domxml.Element, h Host) (*domxml.Element, []string) {
 		vcpu.RemoveAttr("placement")
 	}
 	if devices := e.Child("devices"); devices != nil {
-		drop(devices, "emulator", func(c *domxml.Element) bool { return c.Text == h.Emulator })
+		drop(devices, "emulator", func(c *domxml.Element) bool { return c.Text == h.Emulator && e.Child("os/type").Attr("arch") != "i686" }) // which has another
 		for _, d := range devices.Children {
 			drop(d, "alias", func(c *domxml.Element) bool { return d.UserAlias() == "" })
 		}

@@ -12,64 +12,33 @@ import (
 func (s *sketch) addDisks(all *domxml.Element) {
 	var list []any
 	for _, d := range children(all, "disk") {
-		target := d.Child("target")
-		if target.Attr("dev") == "" {
+		dev := d.Child("target").Attr("dev")
+		name, ok := "", false
+		if dev != "" {
+			name, ok = s.name(d, dev)
+		}
+		if !ok {
+			s.cannot("disk", dev, "a target or an alias that is no name")
 			continue
 		}
-		name, ok := s.name(d, target.Attr("dev"))
-		if !ok || !s.says("disk/"+name) {
+		part := "disk/" + name
+		if !s.says(part) {
+			s.cannot("disk", dev, s.left[part])
 			continue
 		}
-		device := map[string]any{"bus": target.Attr("bus")}
-		disk := map[string]any{"name": name}
-		_, readonly := has(d, "readonly")
-		source, empty := s.source(d, name)
-		switch d.Attr("device") {
-		case "disk":
-			if source == nil {
-				continue
-			}
-			if readonly {
-				device["readonly"] = true
-			}
-			if target.Attr("bus") == "virtio" {
-				put(device, "pciAddress", address(d))
-			}
-			disk["disk"] = device
-		case "cdrom":
-			if source == nil && !empty {
-				continue
-			}
-			if !readonly {
-				continue // libvirt has every CD-ROM read-only
-			}
-			put(device, "tray", target.Attr("tray"))
-			disk["cdrom"] = device
-		default:
+		disk, source, why := s.disk(d, name)
+		if why != "" {
+			s.cannot("disk", dev, why)
 			continue
 		}
-		put(disk, "serial", textOf(d, "serial"))
-		driver := d.Child("driver")
-		put(disk, "cache", driver.Attr("cache"))
-		put(disk, "io", driver.Attr("io"))
-		put(disk, "errorPolicy", driver.Attr("error_policy"))
-		if _, shared := has(d, "shareable"); shared && driver.Attr("type") == "raw" {
-			disk["shareable"] = true
-		}
-		logical, ok1 := number(d.Child("blockio").Attr("logical_block_size"))
-		physical, ok2 := number(d.Child("blockio").Attr("physical_block_size"))
-		if ok1 && ok2 {
-			disk["blockSize"] = map[string]any{"custom": map[string]any{"logical": logical, "physical": physical}}
-		}
-		bootOrder(disk, d)
 		call(d, name)
-		s.parts["disk/"+target.Attr("dev")] = "disk/" + name
+		s.parts["disk/"+dev] = part
 		list = append(list, disk)
-		s.disks = append(s.disks, "disk/"+name)
+		s.disks = append(s.disks, part)
 		if source != nil {
 			source["name"] = name
 			s.volumes = append(s.volumes, source)
-			s.volumesOf = append(s.volumesOf, "disk/"+name)
+			s.volumesOf = append(s.volumesOf, part)
 		}
 	}
 	if len(list) > 0 {
@@ -77,33 +46,103 @@ func (s *sketch) addDisks(all *domxml.Element) {
 	}
 }
 
-func has(e *domxml.Element, name string) (*domxml.Element, bool) {
-	c := e.Child(name)
-	return c, c != nil
+// disk is a disk and its volume, which an empty drive has none of, or why it cannot be said.
+func (s *sketch) disk(d *domxml.Element, name string) (disk, volume map[string]any, why string) {
+	if volume, why = s.source(d, name); why != "" {
+		return nil, nil, why
+	}
+	target, kind := d.Child("target"), d.Attr("device")
+	device := map[string]any{}
+	readonly := d.Child("readonly") != nil
+	disk = map[string]any{"name": name, kind: device}
+	switch {
+	case kind == "cdrom" && !readonly:
+		return nil, nil, "a cdrom that is written to" // libvirt has every one read-only
+	case kind == "cdrom":
+		known(device, "bus", target.Attr("bus"), "scsi", "usb")
+		known(device, "tray", target.Attr("tray"), "open")
+	case volume == nil:
+		return nil, nil, "a " + kind + " without a source"
+	case kind == "disk":
+		known(device, "bus", target.Attr("bus"), "sata", "scsi", "usb")
+		if target.Attr("bus") == "virtio" {
+			put(device, "pciAddress", address(d))
+		}
+		if readonly && !onlyRead(volume) {
+			device["readonly"] = true
+		}
+	case kind == "lun":
+		if readonly {
+			device["readonly"] = true
+		}
+		if d.Child("source/reservations").Attr("managed") == "yes" {
+			device["reservation"] = true
+		}
+	default:
+		return nil, nil, "a " + kind
+	}
+	s.diskDriver(disk, d)
+	bootOrder(disk, d)
+	return disk, volume, ""
 }
 
-// source is the volume of a disk, in the terms of a spec; nil when those have none for it, or when the drive is empty.
-func (s *sketch) source(d *domxml.Element, name string) (volume map[string]any, empty bool) {
-	source := d.Child("source")
+// diskDriver says how QEMU works on a disk, and what the guest sees of it.
+func (s *sketch) diskDriver(disk map[string]any, d *domxml.Element) {
+	driver := d.Child("driver")
+	put(disk, "serial", textOf(d, "serial"))
+	known(disk, "cache", driver.Attr("cache"), "none", "writethrough", "writeback")
+	known(disk, "io", driver.Attr("io"), "native", "threads")
+	put(disk, "errorPolicy", driver.Attr("error_policy"))
+	if d.Child("shareable") != nil && driver.Attr("type") == "raw" {
+		disk["shareable"] = true
+	}
+	logical, ok1 := number(d.Child("blockio").Attr("logical_block_size"))
+	physical, ok2 := number(d.Child("blockio").Attr("physical_block_size"))
+	if ok1 && ok2 {
+		disk["blockSize"] = map[string]any{"custom": map[string]any{"logical": logical, "physical": physical}}
+	}
+}
+
+// source is the volume of a disk, in the terms of a spec, or why those have none for it; neither for an empty drive.
+func (s *sketch) source(d *domxml.Element, name string) (volume map[string]any, why string) {
+	source, cdrom := d.Child("source"), d.Attr("device") == "cdrom"
 	if source == nil {
-		return nil, true
+		return nil, ""
 	}
-	file := func(p string) bool { return path.IsAbs(p) && path.Clean(p) == p }
-	switch d.Attr("type") {
+	clean := func(p string) bool { return path.IsAbs(p) && path.Clean(p) == p }
+	switch kind := d.Attr("type"); kind {
 	case "file":
-		if p := source.Attr("file"); file(p) {
-			return map[string]any{"hostDisk": map[string]any{"path": p, "type": "Disk"}}, false
+		p := source.Attr("file")
+		switch {
+		case p == "":
+			return nil, "a file without a path"
+		case !clean(p):
+			return nil, "a path that is not absolute, or not in its shortest form"
+		case cdrom:
+			return map[string]any{"iso": map[string]any{"path": p}}, ""
 		}
+		return map[string]any{"hostDisk": map[string]any{"path": p, "type": "Disk"}}, ""
 	case "block":
-		if p := source.Attr("dev"); file(p) {
-			return map[string]any{"block": map[string]any{"path": p}}, false
+		p := source.Attr("dev")
+		if !clean(p) {
+			return nil, "a path that is not absolute, or not in its shortest form"
 		}
+		return map[string]any{"block": map[string]any{"path": p}}, ""
+	case "network":
+		return networkDisk(d)
 	case "volume":
-		if v := s.storageVolume(source, name); v != nil {
-			return map[string]any{"volume": v}, false
+		if pool := source.Attr("pool"); cdrom {
+			iso := map[string]any{"name": source.Attr("volume")}
+			unless(iso, "pool", pool, "default")
+			return map[string]any{"iso": iso}, ""
 		}
+		if v := s.storageVolume(source, name); v != nil {
+			return map[string]any{"volume": v}, ""
+		}
+		return nil, "a pool's volume under a name that gitvirt would not give"
+	default:
+		return nil, "a source of the type " + kind
 	}
-	return nil, false
 }
 
 // storageVolume is a volume that has the name which gitvirt gives to those that it makes.
@@ -122,11 +161,7 @@ func (s *sketch) storageVolume(source *domxml.Element, name string) map[string]a
 		return nil
 	}
 	v := map[string]any{"size": resource.NewQuantity(size, resource.BinarySI).String()}
-	if pool != "default" {
-		v["pool"] = pool
-	}
-	if format != "qcow2" {
-		v["format"] = format
-	}
+	unless(v, "pool", pool, "default")
+	unless(v, "format", format, "qcow2")
 	return v
 }

@@ -45,6 +45,16 @@ type Machine struct {
 	Whole error
 	// Kept are what the documents do not say, so that the domain keeps it as it is: passwords, and secrets of the host's.
 	Kept []string
+	// Left are the disks and interfaces that libvirt's language says, where Whole is nil.
+	Left []Left
+}
+
+// Left is a device that the template's words do not say.
+type Left struct {
+	// Kind is disk or interface, and Name what libvirt calls it: a target, or a MAC address.
+	Kind, Name string
+	// Why is the reason.
+	Why string
 }
 
 // DifferenceError says in what documents would change a domain.
@@ -82,7 +92,10 @@ func Make(d Domain, h Host) (Machine, error) {
 		return Machine{}, fmt.Errorf("%q is no name for a machine: letters a to z, digits and hyphens make one, at most 63", name.Text)
 	}
 	have, kept := cleaned(d.XML, h)
-	m, err := structured(d, have, h)
+	m, err := structured(d, lean(have), h)
+	if err != nil {
+		m, err = structured(d, have, h)
+	}
 	if why := err; why != nil {
 		m, err = whole(d, have, h)
 		m.Whole = why
@@ -93,7 +106,7 @@ func Make(d Domain, h Host) (Machine, error) {
 
 // structured says what it can in the template's words.
 func structured(d Domain, have *domxml.Element, h Host) (Machine, error) {
-	taken := map[string]bool{} // parts that libvirt's language has to say
+	taken := map[string]string{} // parts that libvirt's language has to say, and why
 	for range most {
 		s := newSketch(d.XML.Child("name").Text, have, h, taken)
 		tree := s.tree()
@@ -126,7 +139,7 @@ func structured(d Domain, have *domxml.Element, h Host) (Machine, error) {
 		if wrong := (*DifferenceError)(nil); errors.As(err, &wrong) && s.blameChanges(wrong.Changes) {
 			continue
 		}
-		return Machine{Text: text, Instance: i}, err
+		return Machine{Text: text, Instance: i, Left: s.unsaid}, err
 	}
 	return Machine{}, fmt.Errorf("cannot say it in fewer than %d steps", most)
 }
@@ -189,7 +202,9 @@ func contradictions(want, have *domxml.Element) []domxml.Change {
 		case c.Path == "uuid" || c.Path == "name":
 			return true
 		}
-		said := c.From != "" && c.From != "absent"
-		return said && (c.Path == "@type" || strings.HasPrefix(c.Path, "os/type") || strings.HasPrefix(c.Path, "devices/disk[") && strings.HasSuffix(c.Path, "/driver@type"))
+		return c.From != "" && c.From != "absent" && overridden.MatchString(c.Path)
 	})
 }
+
+// overridden are the paths of values that libvirt's language says where the template has another word, or none for them.
+var overridden = regexp.MustCompile(`^(@type|os/type.*|devices/disk\[.*\]/(driver@type|driver@cache|driver@io|target@bus)|devices/interface\[.*\]/model@type|devices/controller.*@model)$`)

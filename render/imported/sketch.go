@@ -1,6 +1,7 @@
 package imported
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"slices"
@@ -17,8 +18,9 @@ type sketch struct {
 	// have is the definition. The devices that the spec says come by their names in it.
 	have *domxml.Element
 	host Host
-	// left are the parts that libvirt's language has to say.
-	left map[string]bool
+	// left are the parts that libvirt's language has to say, each with the reason, and unsaid the disks and interfaces of them.
+	left   map[string]string
+	unsaid []Left
 	// domain and devices are objects of the spec.
 	domain, devices map[string]any
 	networks        []any
@@ -30,7 +32,7 @@ type sketch struct {
 	parts map[string]string
 }
 
-func newSketch(machine string, have *domxml.Element, h Host, left map[string]bool) *sketch {
+func newSketch(machine string, have *domxml.Element, h Host, left map[string]string) *sketch {
 	return &sketch{machine: machine, have: have.Clone(), host: h, left: left, domain: map[string]any{}, devices: map[string]any{}, names: map[string]bool{}, parts: map[string]string{}}
 }
 
@@ -60,16 +62,19 @@ func (s *sketch) tree() manifest.Tree {
 }
 
 // says says whether a part may be said in the template's words.
-func (s *sketch) says(part string) bool { return !s.left[part] }
+func (s *sketch) says(part string) bool { return s.left[part] == "" }
 
 // leave leaves a part to libvirt's language, and says whether it was not left before.
-func (s *sketch) leave(part string) bool {
-	if part == "" || s.left[part] {
+func (s *sketch) leave(part, why string) bool {
+	if part == "" || !s.says(part) {
 		return false
 	}
-	s.left[part] = true
+	s.left[part] = why
 	return true
 }
+
+// cannot says that libvirt's language has to say a disk or an interface.
+func (s *sketch) cannot(kind, name, why string) { s.unsaid = append(s.unsaid, Left{kind, name, why}) }
 
 var item = regexp.MustCompile(`(disks|interfaces|inputs|volumes|networks)\[(\d+)\]`)
 
@@ -77,7 +82,7 @@ var item = regexp.MustCompile(`(disks|interfaces|inputs|volumes|networks)\[(\d+)
 func (s *sketch) blame(problems []manifest.Problem) bool {
 	done := false
 	for _, p := range problems {
-		done = s.leave(s.partOfField(p.Field)) || done
+		done = s.leave(s.partOfField(p.Field), "the template: "+cmp.Or(p.Message, "refused")) || done
 	}
 	return done
 }
@@ -111,10 +116,15 @@ func (s *sketch) partOfField(field string) string {
 func (s *sketch) blameChanges(changes []domxml.Change) bool {
 	done := false
 	for _, c := range changes {
-		done = s.leave(s.partOfPath(c.Path)) || done
+		done = s.leave(s.partOfPath(c.Path), "the template has another "+plainPath(c.Path)) || done
 	}
 	return done
 }
+
+// plainPath is a path without the names of devices.
+func plainPath(path string) string { return bracketed.ReplaceAllString(path, "") }
+
+var bracketed = regexp.MustCompile(`\[[^]]*\]`)
 
 // devicePath is a device's path, with what it is called.
 var devicePath = regexp.MustCompile(`^devices/([a-z]+)(?:\[([^]]*)\])?`)
@@ -161,7 +171,7 @@ func (s *sketch) partOfPath(path string) string {
 func (s *sketch) onSCSI() string {
 	for n, d := range s.devicesOf("disks") {
 		for _, kind := range []string{"disk", "cdrom", "lun"} {
-			if target, ok := d[kind].(map[string]any); ok && target["bus"] == "scsi" && n < len(s.disks) {
+			if target, ok := d[kind].(map[string]any); ok && (target["bus"] == "scsi" || kind == "lun") && n < len(s.disks) {
 				return s.disks[n]
 			}
 		}
@@ -235,6 +245,20 @@ func textOf(e *domxml.Element, path string) string {
 // put sets a field when there is a value.
 func put(m map[string]any, field, value string) {
 	if value != "" {
+		m[field] = value
+	}
+}
+
+// unless sets a field when there is a value that is not the default.
+func unless(m map[string]any, field, value, usual string) {
+	if value != usual {
+		put(m, field, value)
+	}
+}
+
+// known sets a field when the template has this value and it is not the default: the others are domainXML's to say.
+func known(m map[string]any, field, value string, values ...string) {
+	if slices.Contains(values, value) {
 		m[field] = value
 	}
 }

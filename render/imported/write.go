@@ -50,7 +50,7 @@ func Documents(documents []map[string]any) []byte {
 
 // first are the fields that stand before all others, in this order, and last those that stand behind them.
 var (
-	first = []string{"apiVersion", "kind", "metadata", "name", "start"}
+	first = []string{"apiVersion", "kind", "metadata", "protocol", "name", "start"}
 	last  = []string{"networks", "volumes", "domainXML"}
 )
 

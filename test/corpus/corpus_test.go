@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/gitvirt/gitvirt/render"
 	"github.com/gitvirt/gitvirt/render/domxml"
 	"github.com/gitvirt/gitvirt/render/imported"
 	"github.com/gitvirt/gitvirt/test/sandboxtest"
@@ -42,7 +43,8 @@ func TestImportIsExact(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, line := range []string{"imported without a difference 10 of 10 100.00%", "in the template's words 10", "the same bytes with a record 10 of 10"} {
+	for _, line := range []string{"imported without a difference 10 of 10 100.00%", "in the template's words 10", "the same bytes with a record 10 of 10",
+		"machines without domainXML", "disks and interfaces in libvirt's language, by reason"} {
 		if !ok || !strings.Contains(squeezed(out.String()), line) {
 			t.Errorf("it does not say %q:\n%s", line, out.String())
 		}
@@ -63,6 +65,29 @@ func TestFailedImportsAreTold(t *testing.T) {
 	}
 	for _, line := range []string{"a.xml: not imported: libvirtd died of it", "b.xml: imported in libvirt's language alone", "c.xml: changed when it is adopted: vcpu",
 		"without a difference 2 of 3", "template's words 1 of 2 50.00%", "the same bytes with a record 1 of 3"} {
+		if !strings.Contains(squeezed(out.String()), line) {
+			t.Errorf("it does not say %q:\n%s", line, out.String())
+		}
+	}
+}
+
+// TestRemains: what domainXML says is counted by what it is of, but for where devices are.
+func TestRemains(t *testing.T) {
+	machine := func(xml string, left ...imported.Left) importing {
+		i := importing{result: result{way: validated}, machine: imported.Machine{Left: left, Instance: &render.Instance{}}}
+		i.machine.Instance.Spec.DomainXML = xml
+		i.remain()
+		return i
+	}
+	all := []importing{
+		machine(""),
+		machine("<domain><devices><controller type='usb' model='nec-xhci'/><disk><target dev='vda'/><address type='drive'/><alias name='ua-a'/></disk></devices></domain>"),
+		machine("<domain><os><boot dev='hd'/></os><devices><disk><target dev='hda' bus='ide'/><alias name='ua-a'/></disk><disk device='floppy'/><video><address/></video></devices></domain>",
+			imported.Left{Kind: "disk", Name: "fda", Why: "a floppy"}, imported.Left{Kind: "interface", Why: `the template: "a" is no name`}),
+	}
+	var out strings.Builder
+	reportRemains(&out, all)
+	for _, line := range []string{"without domainXML 1 of 3 33.33%", "or without it 2 of 3", "disk: a floppy 1", "interface: the template: … is no name 1", "devices/disk 1 os 1"} {
 		if !strings.Contains(squeezed(out.String()), line) {
 			t.Errorf("it does not say %q:\n%s", line, out.String())
 		}

@@ -21,7 +21,8 @@
 //
 // With -import, what libvirtd makes of each input is imported instead, as gitvirt import does: an input comes through when its
 // documents render to no difference, by the plan that an agent would make of it. How many disks and interfaces come in the
-// template's words is counted, and whether libvirtd keeps every other byte of the definition when it is given gitvirt's record,
+// template's words is counted, with the reasons of the others and what else stands in domainXML, whether the
+// documents alone make the same machine where there is none, and whether libvirtd keeps every other byte of the definition when it is given gitvirt's record,
 // which is all that an adoption does. Names are replaced, because most inputs have one that no document can have.
 //
 // Without folders, and with all mutations (-mutations -1), it takes half an hour on two cores.

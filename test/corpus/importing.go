@@ -23,6 +23,11 @@ type importing struct {
 	machine imported.Machine
 	// devices are its disks and interfaces, and said those that come in the template's words.
 	devices, said int
+	// reasons say why its other devices do not, and remains are the parts of a domain that its domainXML says, if it has any.
+	reasons, remains []string
+	domainXML        bool
+	// anew are the paths at which a domain that is made of the documents alone differs.
+	anew []string
 	// changed is what else than the record becomes another when it is adopted.
 	changed []string
 	// failed says why there are no documents; nil when there are.
@@ -52,10 +57,16 @@ func importAll(ctx context.Context, o options, documents []document) ([]importin
 			i.machine, i.failed = importOne(r)
 			if i.failed == nil {
 				i.count()
+				i.remain()
 				i.changed, i.failed = d.adopt(ctx, r.have)
 			}
 			if err := d.clear(ctx); err != nil {
 				return nil, err
+			}
+			if i.failed == nil {
+				if err := i.again(ctx, d); err != nil {
+					return nil, err
+				}
 			}
 		}
 		all = append(all, i)
@@ -159,6 +170,7 @@ func reportImports(out io.Writer, o options, all []importing) bool {
 	fmt.Fprintf(t, "  in libvirt's language alone\t%d\n", whole)
 	fmt.Fprintf(t, "disks and interfaces in the template's words\t%d of %d\t%.2f%%\n", said, devices, share100(said, devices))
 	fmt.Fprintf(t, "the same bytes with a record\t%d of %d\t%.2f%%\n", same, accepted, share100(same, accepted))
+	reportRemains(t, all)
 	// Writing to the report's own destination: what fails there shows there.
 	_ = t.Flush()
 	return share >= o.minExact && same == exact
