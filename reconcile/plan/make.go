@@ -74,20 +74,30 @@ func removals(w Wanted, world World, wanted map[string]bool, mem Memory) []Asses
 		}
 		gone = append(gone, a)
 	}
-	limit := max(min(w.Budget, ours/2), 1)
+	over := overBudget(w.Budget, w.Allowed, counted, ours, "instances")
 	for i := range gone {
 		a := &gone[i]
 		if len(a.Blocked) > 0 {
 			continue
 		}
-		if counted > limit && counted > w.Allowed && !mem.LetThrough[a.Name] {
-			a.block("RemovalBudget", fmt.Sprintf("the revision removes %d of %d instances from this host, and %d may go at once: "+
-				"put the trailer \"Gitvirt-Allow-Removals: %d\" on a commit to let them go", counted, ours, limit, counted))
+		if over != nil && !mem.LetThrough[a.Name] {
+			a.block(over.Reason, over.Message)
 			continue
 		}
 		remove(w, a, mem)
 	}
 	return gone
+}
+
+// overBudget says why nothing of a kind is removed, because a revision removes too much of it; nil when it does not. A budget is never
+// more than half of what there is, and never less than one.
+func overBudget(budget, allowed, removed, ours int, what string) *Block {
+	limit := max(min(budget, ours/2), 1)
+	if removed <= limit || removed <= allowed {
+		return nil
+	}
+	return &Block{"RemovalBudget", fmt.Sprintf("the revision removes %d of %d %s from this host, and %d may go at once: "+
+		"put the trailer \"Gitvirt-Allow-Removals: %d\" on a commit to let them go", removed, ours, what, limit, removed)}
 }
 
 // hold says why a domain that the revision does not want here stays nevertheless; nil when it goes.

@@ -1,7 +1,6 @@
 package plan
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
@@ -36,15 +35,14 @@ func resourceRemovals(w ResourcesWanted, there []Resource, wanted map[string]boo
 		}
 		gone = append(gone, a)
 	}
-	limit := max(min(w.Budget, ours/2), 1)
+	over := overBudget(w.Budget, w.Allowed, counted, ours, "networks and storage pools")
 	for i := range gone {
 		a := &gone[i]
 		if len(a.Blocked) > 0 {
 			continue
 		}
-		if counted > limit && counted > w.Allowed && !w.LetGo[a.Key()] {
-			a.block("RemovalBudget", fmt.Sprintf("the revision removes %d of %d networks and storage pools from this host, and %d may go at once: "+
-				"put the trailer \"Gitvirt-Allow-Removals: %d\" on a commit to let them go", counted, ours, limit, counted))
+		if over != nil && !w.LetGo[a.Key()] {
+			a.block(over.Reason, over.Message)
 			continue
 		}
 		var steps []Step

@@ -142,7 +142,7 @@ func (c *checker) poolRule(r resource.Resource) string {
 	switch kind := r.XML.Attr("type"); kind {
 	case "mpath", "logical", "zfs", "scsi":
 		// What the name stands for is a device of the host's, too.
-		if len(named(source, "device")) == 0 && !slices.Contains(c.policy.HostDevices, "*") {
+		if len(source.All("device")) == 0 && !slices.Contains(c.policy.HostDevices, "*") {
 			return fmt.Sprintf("a pool of type %s is made of the host's devices: say them in source.devices, and in policy.hostDevices of the agent's file, or say [\"*\"] there", kind)
 		}
 	}
@@ -189,8 +189,4 @@ func children(e *domxml.Element) []*domxml.Element {
 		return nil
 	}
 	return e.Children
-}
-
-func named(e *domxml.Element, name string) []*domxml.Element {
-	return slices.DeleteFunc(slices.Clone(children(e)), func(c *domxml.Element) bool { return c.Name != name })
 }

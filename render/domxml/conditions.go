@@ -130,7 +130,7 @@ func doublesSerial(s site, console *Element) bool {
 	if s.root.Child("devices/serial") == nil || !isSerialConsole(console) {
 		return false
 	}
-	for _, c := range named(s.root.Child("devices"), "console") {
+	for _, c := range s.root.Child("devices").All("console") {
 		if isSerialConsole(c) {
 			return c == console
 		}

@@ -177,8 +177,8 @@ func (c *converger) dropAttrs(s, old site, shown string, next *Element) {
 
 // children converges the children of one name.
 func (c *converger) children(s, old, now site, shown, name string, next *Element) {
-	path, haves, originals := join(s.path, name), named(next, name), named(now.e, name)
-	wants, wases := named(s.e, name), named(old.e, name)
+	path, haves, originals := join(s.path, name), next.All(name), now.e.All(name)
+	wants, wases := s.e.All(name), old.e.All(name)
 	if identityOf(path).whole {
 		c.list(path, join(shown, name), next, haves, c.kept(s, path, wants), wases)
 		return
@@ -293,18 +293,6 @@ func join(path, name string) string {
 		return name
 	}
 	return path + "/" + name
-}
-
-func named(e *Element, name string) []*Element {
-	var list []*Element
-	if e != nil {
-		for _, c := range e.Children {
-			if c.Name == name {
-				list = append(list, c)
-			}
-		}
-	}
-	return list
 }
 
 // childNames are the names of both elements' children, in the order in which they come first.

@@ -41,7 +41,7 @@ func settleBoot(next *Element) {
 	}
 	for _, d := range devices.Children {
 		if d.Child("boot") != nil {
-			for _, b := range named(os, "boot") {
+			for _, b := range os.All("boot") {
 				os.Remove(b)
 			}
 			return

@@ -68,7 +68,7 @@ func cellMemory(domain *Element) *big.Int {
 		return nil
 	}
 	sum := new(big.Int)
-	for _, cell := range named(cells, "cell") {
+	for _, cell := range cells.All("cell") {
 		if n := amounts["cpu/numa/cell"].of(cell); n != nil {
 			sum.Add(sum, n)
 		}
@@ -76,7 +76,7 @@ func cellMemory(domain *Element) *big.Int {
 	if sum.Sign() == 0 {
 		return nil
 	}
-	for _, m := range named(domain.Child("devices"), "memory") {
+	for _, m := range domain.Child("devices").All("memory") {
 		if size := m.Child("target/size"); size != nil {
 			if n := memory.of(size); n != nil {
 				sum.Add(sum, n)
@@ -95,10 +95,10 @@ func (c *converger) settleConsole() {
 	}
 	serial.SetAttr("type", console.Attr("type"))
 	for _, name := range []string{"source", "protocol", "log"} {
-		for _, e := range named(serial, name) {
+		for _, e := range serial.All(name) {
 			serial.Remove(e)
 		}
-		for _, e := range named(console, name) {
+		for _, e := range console.All(name) {
 			serial.insert(e.Clone())
 		}
 	}

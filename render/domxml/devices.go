@@ -65,12 +65,12 @@ func Device(domain, device *Element) *Element {
 	if devices == nil || device == nil {
 		return nil
 	}
-	return pair("devices/"+device.Name, []*Element{device}, named(devices, device.Name))[device]
+	return pair("devices/"+device.Name, []*Element{device}, devices.All(device.Name))[device]
 }
 
 // Named finds the device of a kind (disk) that has a name; nil when there is none.
 func Named(domain *Element, kind, name string) *Element {
-	for _, d := range named(domain.Child("devices"), kind) {
+	for _, d := range domain.Child("devices").All(kind) {
 		if d.UserAlias() == name {
 			return d
 		}

@@ -30,7 +30,7 @@ var dropped = map[where]func(site) bool{
 	{"devices/channel/target", "state"}: always,
 	{"devices/console", "tty"}:          always,
 	{"devices/console/target", "port"}:  always,
-	{"devices/console", ""}:             func(s site) bool { return doublesSerial(s, s.e) && len(named(s.parent, "console")) == 1 },
+	{"devices/console", ""}:             func(s site) bool { return doublesSerial(s, s.e) && len(s.parent.All("console")) == 1 },
 	{"devices/console", "type"}:         func(s site) bool { return doublesSerial(s, s.e) },
 	{"devices/console/source", ""}:      ofSerial,
 	{"devices/console/protocol", ""}:    ofSerial,

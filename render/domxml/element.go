@@ -86,6 +86,19 @@ func (e *Element) Child(path string) *Element {
 	return e
 }
 
+// All are the children of a name, in their order; none where there is no element.
+func (e *Element) All(name string) []*Element {
+	var list []*Element
+	if e != nil {
+		for _, c := range e.Children {
+			if c.Name == name {
+				list = append(list, c)
+			}
+		}
+	}
+	return list
+}
+
 // Ensure returns the child of that name, appending it when there is none.
 func (e *Element) Ensure(name string) *Element {
 	if c := e.Child(name); c != nil {

@@ -11,12 +11,12 @@ func Unnamed(want, have *Element) []string {
 	}
 	var all []string
 	for _, kind := range childNames(devices, nil) {
-		haves := named(there, kind)
+		haves := there.All(kind)
 		carried := map[string]bool{}
 		for _, h := range haves {
 			carried[h.UserAlias()] = true
 		}
-		wants, names := named(devices, kind), map[*Element]string{}
+		wants, names := devices.All(kind), map[*Element]string{}
 		for n, w := range wants {
 			if name := w.UserAlias(); name != "" && !carried[name] {
 				c := *w // without its name it is known by what it says

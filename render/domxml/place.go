@@ -164,7 +164,7 @@ func settle(devices, live *Element) {
 		}
 	}
 	for _, d := range devices.Children {
-		there := pair("devices/"+d.Name, []*Element{d}, named(running, d.Name))[d]
+		there := pair("devices/"+d.Name, []*Element{d}, running.All(d.Name))[d]
 		if there == nil || d.Child("address") != nil || d.UserAlias() == "" || d.UserAlias() != there.UserAlias() {
 			continue
 		}
@@ -210,7 +210,7 @@ func freePort(devices *Element, ports *[]int, used, held map[string]bool) string
 	}
 	if len(*ports) < maxRootPorts {
 		next := 1
-		for _, c := range named(devices, "controller") {
+		for _, c := range devices.All("controller") {
 			if i, err := strconv.Atoi(c.Attr("index")); err == nil && c.Attr("type") == "pci" {
 				next = max(next, i+1)
 			}
@@ -230,7 +230,7 @@ func freePort(devices *Element, ports *[]int, used, held map[string]bool) string
 // rootPorts are the bus numbers behind the domain's root ports: libvirt numbers a bus by its controller's index.
 func rootPorts(devices *Element) []int {
 	var ports []int
-	for _, c := range named(devices, "controller") {
+	for _, c := range devices.All("controller") {
 		if c.Attr("type") == "pci" && c.Attr("model") == "pcie-root-port" {
 			if i, err := strconv.Atoi(c.Attr("index")); err == nil {
 				ports = append(ports, i)

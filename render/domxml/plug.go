@@ -64,10 +64,10 @@ func Graft(device, from *Element, parts ...string) *Element {
 			}
 			continue
 		}
-		for _, c := range named(next, part) {
+		for _, c := range next.All(part) {
 			next.Remove(c)
 		}
-		for _, c := range named(from, part) {
+		for _, c := range from.All(part) {
 			next.insert(c.Clone())
 		}
 	}

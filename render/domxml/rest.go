@@ -25,7 +25,7 @@ func rest(path string, have, said *Element) *Element {
 	}
 	for _, name := range childNames(have, nil) {
 		below := join(path, name)
-		haves, saids := named(have, name), named(said, name)
+		haves, saids := have.All(name), said.All(name)
 		if identityOf(below).whole {
 			if len(saids) == 0 || !sameList(below, haves, saids) || !sameList(below, saids, haves) {
 				cloneAll(e, haves)

@@ -43,7 +43,7 @@ var alike = map[where]func(s site, have *Element, want, kept string) bool{
 	},
 	// One video device is the primary one, and the first of them when none says that it is.
 	{"devices/video/model", "primary"}: func(s site, _ *Element, want, _ string) bool {
-		return want == "no" && !slices.ContainsFunc(named(s.root.Child("devices"), "video"), func(v *Element) bool {
+		return want == "no" && !slices.ContainsFunc(s.root.Child("devices").All("video"), func(v *Element) bool {
 			return v.Child("model").Attr("primary") == "yes"
 		})
 	},
@@ -94,7 +94,7 @@ func sameCell(s site, _ *Element, want, kept string) bool {
 		return false
 	}
 	taken := map[int]bool{}
-	for _, c := range named(s.parent, "cell") {
+	for _, c := range s.parent.All("cell") {
 		if c == s.e {
 			continue
 		}

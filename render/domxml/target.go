@@ -13,13 +13,13 @@ var targetPrefix = map[string]string{
 // SCSI and USB disks share their letters.
 func nameTargets(devices *Element, before Slots, live *Element) {
 	used := map[string]bool{}
-	for _, d := range named(live.Child("devices"), "disk") {
+	for _, d := range live.Child("devices").All("disk") {
 		used[d.Child("target").Attr("dev")] = true
 	}
 	for _, s := range before {
 		used[s.Dev] = true
 	}
-	disks := named(devices, "disk")
+	disks := devices.All("disk")
 	for _, d := range disks {
 		used[d.Child("target").Attr("dev")] = true
 	}

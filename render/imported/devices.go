@@ -33,7 +33,7 @@ func bootOrder(to map[string]any, d *domxml.Element) {
 
 func (s *sketch) addInputs(all *domxml.Element) {
 	var list []any
-	for _, d := range children(all, "input") {
+	for _, d := range all.All("input") {
 		kind, bus := d.Attr("type"), d.Attr("bus")
 		if kind != "tablet" && kind != "keyboard" || bus != "usb" && bus != "virtio" {
 			continue
@@ -58,7 +58,7 @@ func (s *sketch) consoles() {
 		s.devices["autoattachSerialConsole"] = false
 	}
 	agent := false
-	for _, c := range children(s.have.Child("devices"), "channel") {
+	for _, c := range s.have.Child("devices").All("channel") {
 		target := c.Child("target")
 		agent = agent || c.Attr("type") == "unix" && target.Attr("type") == "virtio" && target.Attr("name") == "org.qemu.guest_agent.0"
 	}
@@ -70,7 +70,7 @@ func (s *sketch) consoles() {
 // single says the devices that a machine has one of.
 func (s *sketch) single() {
 	one := func(kind, part string) *domxml.Element {
-		if list := children(s.have.Child("devices"), kind); len(list) == 1 && s.says(part) {
+		if list := s.have.Child("devices").All(kind); len(list) == 1 && s.says(part) {
 			return list[0]
 		}
 		return nil

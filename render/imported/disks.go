@@ -11,7 +11,7 @@ import (
 
 func (s *sketch) addDisks(all *domxml.Element) {
 	var list []any
-	for _, d := range children(all, "disk") {
+	for _, d := range all.All("disk") {
 		dev := d.Child("target").Attr("dev")
 		name, ok := "", false
 		if dev != "" {

@@ -9,7 +9,7 @@ import (
 
 func (s *sketch) addInterfaces(all *domxml.Element) {
 	var list []any
-	for n, d := range children(all, "interface") {
+	for n, d := range all.All("interface") {
 		mac := d.Child("mac").Attr("address")
 		name, ok := s.name(d, fmt.Sprintf("net%d", n))
 		if !ok {

@@ -28,12 +28,12 @@ func lean(have *domxml.Element) *domxml.Element {
 	}
 	devices := e.Child("devices")
 	leanCPU(e)
-	if os := e.Child("os"); len(children(os, "boot")) == 1 && !bootsInOrder(devices) {
+	if os := e.Child("os"); len(os.All("boot")) == 1 && !bootsInOrder(devices) {
 		drop(os, "boot", func(c *domxml.Element) bool { return only(c, "dev", "hd") })
 	}
-	if len(children(devices, "audio")) == 1 {
+	if len(devices.All("audio")) == 1 {
 		sound := "none"
-		if slices.ContainsFunc(children(devices, "graphics"), func(g *domxml.Element) bool { return g.Attr("type") == "spice" }) {
+		if slices.ContainsFunc(devices.All("graphics"), func(g *domxml.Element) bool { return g.Attr("type") == "spice" }) {
 			sound = "spice"
 		}
 		drop(devices, "audio", func(c *domxml.Element) bool { return only(c, "id", "1", "type", sound) })
@@ -50,18 +50,18 @@ func lean(have *domxml.Element) *domxml.Element {
 			return only(c, "type", "virtio-serial", "controller", "0", "bus", "0", "port", "1")
 		})
 	}
-	if all := children(devices, "serial"); len(all) == 1 {
+	if all := devices.All("serial"); len(all) == 1 {
 		if target := all[0].Child("target"); target.Attr("type") == "isa-serial" {
 			without(target, "type", "isa-serial")
 			drop(target, "model", func(c *domxml.Element) bool { return only(c, "name", "isa-serial") })
 		}
 	}
-	for _, d := range children(devices, "graphics") {
-		if d.Attr("listen") == "" && d.Attr("socket") == "" && len(children(d, "listen")) == 1 {
+	for _, d := range devices.All("graphics") {
+		if d.Attr("listen") == "" && d.Attr("socket") == "" && len(d.All("listen")) == 1 {
 			drop(d, "listen", func(c *domxml.Element) bool { return only(c, "type", "address") })
 		}
 	}
-	for _, d := range children(devices, "disk") {
+	for _, d := range devices.All("disk") {
 		drop(d, "address", func(c *domxml.Element) bool { return only(c, usualDrive(d.Child("target"))...) })
 	}
 	return e
@@ -79,7 +79,7 @@ func leanCPU(e *domxml.Element) {
 		without(cpu, "check", "partial")
 	case "custom":
 		usual := map[string]string{"x86_64": "qemu64", "i686": "qemu32"}[e.Child("os/type").Attr("arch")]
-		if cpu.Attr("match") == "exact" && cpu.Attr("check") == "none" && usual != "" && model != nil && model.Text == usual && len(children(cpu, "feature")) == 0 &&
+		if cpu.Attr("match") == "exact" && cpu.Attr("check") == "none" && usual != "" && model != nil && model.Text == usual && len(cpu.All("feature")) == 0 &&
 			model.Attr("fallback") == "forbid" && len(model.Attrs) == 1 {
 			cpu.Remove(model)
 			for _, attr := range []string{"mode", "match", "check"} {

@@ -71,11 +71,11 @@ func (s *sketch) cpu() {
 		cpu["model"] = mode
 	case mode == "custom" && have.Attr("match") == "exact" && textOf(have, "model") != "":
 		cpu["model"] = textOf(have, "model")
-	case mode != "" || len(children(have, "feature")) > 0:
+	case mode != "" || len(have.All("feature")) > 0:
 		return
 	}
 	var features []any
-	for _, f := range children(have, "feature") {
+	for _, f := range have.All("feature") {
 		feature := map[string]any{"name": f.Attr("name")}
 		if policy := f.Attr("policy"); policy != "require" {
 			feature["policy"] = policy
@@ -104,7 +104,7 @@ func (s *sketch) firmware() {
 		return
 	}
 	if system := s.have.Child("sysinfo/system"); system != nil && os.Child("smbios").Attr("mode") == "sysinfo" && s.have.Child("sysinfo").Attr("type") == "smbios" {
-		for _, e := range children(system, "entry") {
+		for _, e := range system.All("entry") {
 			if e.Attr("name") == "serial" {
 				put(firmware, "serial", e.Text)
 			}
@@ -124,7 +124,7 @@ func (s *sketch) firmware() {
 // secureBoot is what the choice of firmware says of it; said is false when it says something else, or nothing.
 func (s *sketch) secureBoot(os *domxml.Element) (secure, said bool) {
 	features := map[string]string{}
-	for _, f := range children(os.Child("firmware"), "feature") {
+	for _, f := range os.Child("firmware").All("feature") {
 		features[f.Attr("name")] = f.Attr("enabled")
 	}
 	if len(features) != 2 || features["enrolled-keys"] == "" || features["enrolled-keys"] != features["secure-boot"] {
@@ -158,7 +158,7 @@ func (s *sketch) clock() {
 	default:
 		return
 	}
-	for _, t := range children(have, "timer") {
+	for _, t := range have.All("timer") {
 		name := map[string]string{"hpet": "hpet", "kvmclock": "kvm", "pit": "pit", "rtc": "rtc", "hypervclock": "hyperv"}[t.Attr("name")]
 		if name == "" {
 			continue

@@ -37,12 +37,12 @@ func network(have *domxml.Element) map[string]any {
 		spec["domain"] = domain
 	}
 	var addresses []any
-	for _, ip := range children(have, "ip") {
+	for _, ip := range have.All("ip") {
 		if a := subnet(ip); a != nil {
 			addresses = append(addresses, a)
 		}
 	}
-	if len(addresses) > 0 && len(addresses) == len(children(have, "ip")) {
+	if len(addresses) > 0 && len(addresses) == len(have.All("ip")) {
 		spec["addresses"] = addresses
 	}
 	return spec
@@ -91,10 +91,10 @@ func subnet(ip *domxml.Element) map[string]any {
 	}
 	dhcp := map[string]any{}
 	var ranges, hosts []any
-	for _, r := range children(d, "range") {
+	for _, r := range d.All("range") {
 		ranges = append(ranges, map[string]any{"start": r.Attr("start"), "end": r.Attr("end")})
 	}
-	for _, h := range children(d, "host") {
+	for _, h := range d.All("host") {
 		host := map[string]any{}
 		for attr, field := range map[string]string{"mac": "macAddress", "id": "id", "name": "name", "ip": "ip"} {
 			put(host, field, h.Attr(attr))
@@ -129,14 +129,14 @@ func pool(have *domxml.Element) map[string]any {
 		put(source, "dir", s.Child("dir").Attr("path"))
 		put(source, "format", s.Child("format").Attr("type"))
 		var hosts, devices []any
-		for _, h := range children(s, "host") {
+		for _, h := range s.All("host") {
 			host := map[string]any{"name": h.Attr("name")}
 			if port, ok := number(h.Attr("port")); ok && port > 0 {
 				host["port"] = port
 			}
 			hosts = append(hosts, host)
 		}
-		for _, d := range children(s, "device") {
+		for _, d := range s.All("device") {
 			devices = append(devices, d.Attr("path"))
 		}
 		if len(hosts) > 0 {

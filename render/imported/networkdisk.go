@@ -25,7 +25,7 @@ func networkDisk(d *domxml.Element) (volume map[string]any, why string) {
 		disk["tls"] = true
 	}
 	var hosts []any
-	for _, h := range children(source, "host") {
+	for _, h := range source.All("host") {
 		host := map[string]any{}
 		put(host, "name", h.Attr("name"))
 		put(host, "socket", h.Attr("socket"))

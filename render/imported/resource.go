@@ -39,7 +39,7 @@ func MakeResource(r Resource, document, host string, render func(text []byte) (r
 	if f := have.Child("forward"); f != nil && onlyNAT(f) {
 		f.Children = nil
 	}
-	for _, ip := range children(have, "ip") {
+	for _, ip := range have.All("ip") {
 		if bits, ok := prefix(ip); ok {
 			ip.RemoveAttr("netmask")
 			ip.SetAttr("prefix", strconv.Itoa(bits))

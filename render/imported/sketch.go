@@ -222,19 +222,6 @@ func (s *sketch) carried(name string) bool {
 	return devices != nil && slices.ContainsFunc(devices.Children, func(d *domxml.Element) bool { return d.UserAlias() == name })
 }
 
-// children are those of a name.
-func children(e *domxml.Element, name string) []*domxml.Element {
-	var list []*domxml.Element
-	if e != nil {
-		for _, c := range e.Children {
-			if c.Name == name {
-				list = append(list, c)
-			}
-		}
-	}
-	return list
-}
-
 func textOf(e *domxml.Element, path string) string {
 	if c := e.Child(path); c != nil {
 		return c.Text

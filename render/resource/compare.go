@@ -96,7 +96,7 @@ func (c *comparison) element(path, place string, in int, want, have *domxml.Elem
 		name := key[:strings.IndexAny(key+"[#", "[#")]
 		here, of, n := join(path, key), join(place, name), in
 		if of == "ip" && p.have != nil {
-			n = slices.Index(children(have, "ip"), p.have)
+			n = slices.Index(have.All("ip"), p.have)
 		}
 		switch {
 		case p.want != nil && p.have != nil || transparent(of) && attrsOf(p.want)+attrsOf(p.have) == "":

@@ -32,7 +32,7 @@ func normal(kind Kind, e *domxml.Element) *domxml.Element {
 			dropAttrs(c, "localOnly", "no")
 		case "dns":
 			dropAttrs(c, "enable", "yes", "forwardPlainNames", "yes")
-			for _, s := range children(c, "srv") {
+			for _, s := range c.All("srv") {
 				dropAttrs(s, "port", "0", "priority", "0", "weight", "0")
 			}
 		case "ip":
@@ -46,7 +46,7 @@ func normal(kind Kind, e *domxml.Element) *domxml.Element {
 			normalVLAN(c)
 		case "portgroup":
 			dropAttrs(c, "default", "no", "trustGuestRxFilters", "no")
-			for _, v := range children(c, "vlan") {
+			for _, v := range c.All("vlan") {
 				normalVLAN(v)
 			}
 		}
@@ -74,15 +74,15 @@ func normalForward(f *domxml.Element) {
 	}
 	dropAttrs(f, "managed", "no")
 	if dev := f.Attr("dev"); dev != "" {
-		if len(children(f, "interface")) == 0 {
+		if len(f.All("interface")) == 0 {
 			f.Append(domxml.New("interface", "dev", dev))
 		}
 		f.RemoveAttr("dev")
 	}
-	for _, i := range children(f, "interface") {
+	for _, i := range f.All("interface") {
 		i.RemoveAttr("connections")
 	}
-	for _, nat := range children(f, "nat") {
+	for _, nat := range f.All("nat") {
 		dropAttrs(nat, "ipv6", "no")
 		if p := nat.Child("port"); p != nil && p.Attr("start") == "1024" && p.Attr("end") == "65535" {
 			nat.Remove(p)
@@ -98,7 +98,7 @@ func normalIP(ip *domxml.Element) {
 		if m := c.Attr("mac"); m != "" {
 			c.SetAttr("mac", mac(m))
 		}
-		for _, l := range children(c, "lease") {
+		for _, l := range c.All("lease") {
 			n, err := strconv.ParseUint(l.Attr("expiry"), 10, 32)
 			if err != nil {
 				continue
@@ -157,7 +157,7 @@ func normalAddress(e *domxml.Element, attrs ...string) {
 
 func normalVLAN(v *domxml.Element) {
 	dropAttrs(v, "trunk", "no")
-	if len(children(v, "tag")) > 1 {
+	if len(v.All("tag")) > 1 {
 		v.SetAttr("trunk", "yes")
 	}
 }
@@ -180,7 +180,7 @@ func normalPool(e *domxml.Element) {
 	if d := e.Child("source/dir"); d != nil && len(d.Attr("path")) > 1 {
 		d.SetAttr("path", strings.TrimRight(d.Attr("path"), "/"))
 	}
-	for _, d := range children(e.Child("source"), "device") {
+	for _, d := range e.Child("source").All("device") {
 		d.Children = nil // libvirt lists the extents of a disk's free room there
 		d.RemoveAttr("part_separator")
 	}
@@ -198,22 +198,10 @@ func dropAttrs(e *domxml.Element, defaults ...string) {
 
 func drop(e *domxml.Element, names ...string) {
 	for _, name := range names {
-		for _, c := range children(e, name) {
+		for _, c := range e.All(name) {
 			e.Remove(c)
 		}
 	}
-}
-
-func children(e *domxml.Element, name string) []*domxml.Element {
-	var list []*domxml.Element
-	if e != nil {
-		for _, c := range e.Children {
-			if c.Name == name {
-				list = append(list, c)
-			}
-		}
-	}
-	return list
 }
 
 func childrenOf(e *domxml.Element) []*domxml.Element {

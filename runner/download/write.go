@@ -1,7 +1,6 @@
 package download
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -9,11 +8,12 @@ import (
 	"os"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/gitvirt/gitvirt/runner/image"
 )
 
 const (
 	chunk = 256 << 10 // what is read at once
-	block = 4 << 10   // a hole is as long as one of these, or some
 	// checkEvery is how many bytes are written before the free space is looked at again.
 	checkEvery = 64 << 20
 )
@@ -28,7 +28,7 @@ type writer struct {
 
 // write writes what comes from a place on: size bytes of it, or all when size is negative.
 func (w *writer) write(content io.Reader, at, size int64) (int64, error) {
-	buf, zeroes := make([]byte, chunk), make([]byte, block)
+	buf := make([]byte, chunk)
 	since := int64(checkEvery)
 	end := at + size
 	for size < 0 || at < end {
@@ -51,7 +51,7 @@ func (w *writer) write(content io.Reader, at, size int64) (int64, error) {
 			if at+int64(n) > w.limit {
 				return at, unusable("the file has more than %d bytes, which is all that may be fetched", w.limit)
 			}
-			wrote, err := writeSparse(w.file, buf[:n], zeroes, at)
+			wrote, err := image.WriteSparse(w.file, buf[:n], at)
 			if err != nil {
 				return at, fmt.Errorf("cannot write the file: %w", err)
 			}
@@ -83,24 +83,6 @@ func readFull(from io.Reader, buf []byte) (n int, err error) {
 		n += more
 	}
 	return n, err
-}
-
-// writeSparse writes what is not zero, in runs of blocks, and says how much that was.
-func writeSparse(f *os.File, b, zeroes []byte, at int64) (wrote int64, err error) {
-	for begin := 0; begin < len(b); {
-		end := begin
-		for end < len(b) && !bytes.Equal(b[end:min(end+block, len(b))], zeroes[:min(block, len(b)-end)]) {
-			end = min(end+block, len(b))
-		}
-		if end > begin {
-			if _, err := f.WriteAt(b[begin:end], at+int64(begin)); err != nil {
-				return wrote, err
-			}
-			wrote += int64(end - begin)
-		}
-		begin = min(end+block, len(b)) // the next block is of zeroes, or there is none
-	}
-	return wrote, nil
 }
 
 // checkSpace looks at the free space: a full disk would stop the machines that run on it.

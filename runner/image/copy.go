@@ -1,7 +1,6 @@
 package image
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -19,8 +18,6 @@ import (
 const (
 	// chunk is how much is read at once, in bytes: between two chunks a copy can be cancelled.
 	chunk = 1 << 20
-	// block is the smallest run of zeroes that becomes a hole: file systems' usual block.
-	block = 4096
 )
 
 // Progress is told how much of a copy is done, in bytes of the image or in whatever unit both numbers have.
@@ -118,7 +115,7 @@ func copySparse(ctx context.Context, to, from *os.File, size int64, progress Pro
 				}
 				return fmt.Errorf("cannot read %s: %w", from.Name(), err)
 			}
-			if err := writeSparse(to, buffer[:n], at); err != nil {
+			if _, err := WriteSparse(to, buffer[:n], at); err != nil {
 				return err
 			}
 			at += int64(n)
@@ -142,26 +139,6 @@ func nextData(f *os.File, at, size int64) (start, end int64, err error) {
 	}
 	end, err = unix.Seek(int(f.Fd()), start, unix.SEEK_HOLE)
 	return start, min(end, size), err
-}
-
-// writeSparse writes the blocks that are not all zeroes.
-func writeSparse(f *os.File, b []byte, at int64) error {
-	var zero [block]byte
-	for i := 0; i < len(b); {
-		n := i
-		for n < len(b) && !bytes.Equal(b[n:min(n+block, len(b))], zero[:min(block, len(b)-n)]) {
-			n = min(n+block, len(b))
-		}
-		if n > i {
-			if _, err := f.WriteAt(b[i:n], at+int64(i)); err != nil {
-				return err
-			}
-		}
-		for i = n; i < len(b) && bytes.Equal(b[i:min(i+block, len(b))], zero[:min(block, len(b)-i)]); {
-			i = min(i+block, len(b))
-		}
-	}
-	return nil
 }
 
 // convert writes an image in the volume's format, and encrypted where the volume is.
