@@ -90,18 +90,23 @@ func (c *checker) probes() {
 		}
 	}
 	for _, host := range hosts {
-		named := slices.DeleteFunc(slices.Clone(c.policy.Probes), func(p string) bool { return p == "*" })
-		switch {
-		case matches(host, named), !private(host) && len(named) < len(c.policy.Probes):
-			continue
-		case private(host):
-			c.found = append(c.found, Refusal{Rule: ruleProbe, Field: "readinessProbe", Value: host, Message: fmt.Sprintf(
-				"%s is an address that only this host can reach: it has to be named in policy.probes of the agent's file, where * is not enough", limit(host))})
-		default:
-			c.found = append(c.found, Refusal{Rule: ruleProbe, Field: "readinessProbe", Value: host, Message: fmt.Sprintf(
-				"%s is not in policy.probes of the agent's file", limit(host))})
+		if why := reach(c.policy.Probes, "policy.probes", host); why != "" {
+			c.found = append(c.found, Refusal{Rule: ruleProbe, Field: "readinessProbe", Value: host, Message: why})
 		}
 	}
+}
+
+// reach says why a host may not be asked, by the patterns that a key of the agent's file has; empty when it may. With is the host
+// with its port, where there is one, which a pattern may name as well.
+func reach(patterns []string, key, host string, with ...string) string {
+	named := slices.DeleteFunc(slices.Clone(patterns), func(p string) bool { return p == "*" })
+	switch {
+	case slices.ContainsFunc(append(with, host), func(name string) bool { return matches(name, named) }), !private(host) && len(named) < len(patterns):
+		return ""
+	case private(host):
+		return fmt.Sprintf("%s is an address that only this host can reach: it has to be named in %s of the agent's file, where * is not enough", limit(host), key)
+	}
+	return fmt.Sprintf("%s is not in %s of the agent's file", limit(host), key)
 }
 
 // private says whether a registry's name is an address of the host itself, or of its link, where clouds tell a machine its

@@ -2,7 +2,6 @@ package policy
 
 import (
 	"fmt"
-	"net/netip"
 	"slices"
 	"strings"
 
@@ -126,7 +125,7 @@ func (c *checker) poolRule(r resource.Resource) string {
 	for _, e := range children(source) {
 		if e.Name == "host" {
 			remote = true
-			if why := c.storageServer(e); why != "" {
+			if why, _ := c.storageServer(e); why != "" {
 				return why
 			}
 		}
@@ -162,26 +161,6 @@ func (c *checker) poolSecret(r resource.Resource) string {
 		return ""
 	}
 	return fmt.Sprintf("a secret that libvirt has already may be another's: say secretRef, or have policy.domainXML.allow of the agent's file name %s", secretElement)
-}
-
-// storageServer says why a server may not be asked; empty when it may.
-func (c *checker) storageServer(host *domxml.Element) string {
-	name := host.Attr("name")
-	with := name
-	if port := host.Attr("port"); port != "" {
-		with += ":" + port
-	}
-	patterns := slices.DeleteFunc(slices.Clone(c.policy.Storage), func(p string) bool { return p == "*" && ofThisHost(name) })
-	if matches(name, patterns) || matches(with, patterns) {
-		return ""
-	}
-	return fmt.Sprintf("the server %s is not in policy.storage of the agent's file", limit(with))
-}
-
-// ofThisHost says whether only the host itself can reach an address: then it has to be named.
-func ofThisHost(name string) bool {
-	a, err := netip.ParseAddr(strings.Trim(name, "[]"))
-	return err != nil && strings.HasPrefix(name, "localhost") || err == nil && (a.IsLoopback() || a.IsUnspecified() || a.IsLinkLocalUnicast())
 }
 
 func children(e *domxml.Element) []*domxml.Element {

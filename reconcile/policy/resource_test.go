@@ -53,6 +53,9 @@ func TestResources(t *testing.T) {
 		{"another's secret, allowed", pool + "spec: {hosts: [a], type: rbd, source: {name: x, hosts: [{name: a.san.example.org}], auth: {username: u, usage: b}}}", any, ""},
 		{"the host itself, named", pool + "spec: {hosts: [a], type: iscsi, source: {devices: [iqn.x], hosts: [{name: 127.0.0.1, port: 3260}]}}", some, ""},
 		{"the host itself", pool + "spec: {hosts: [a], type: iscsi, source: {devices: [iqn.x], hosts: [{name: 127.0.0.1, port: 3261}]}}", any, "policy.storage"},
+		{"the host itself, in another spelling", pool + "spec: {hosts: [a], type: iscsi, source: {devices: [iqn.x], hosts: [{name: LOCALHOST, port: 3261}]}}", any, "policy.storage"},
+		{"the host itself, in short", pool + "spec: {hosts: [a], type: iscsi, source: {devices: [iqn.x], hosts: [{name: '127.1', port: 3261}]}}", any, "policy.storage"},
+		{"the host's link, by a name", pool + "spec: {hosts: [a], type: iscsi, source: {devices: [iqn.x], hosts: [{name: metadata.internal, port: 3261}]}}", any, "policy.storage"},
 	} {
 		set := manifest.Collect([]manifest.File{manifest.Read("a.yaml", []byte("apiVersion: gitvirt.io/v1alpha1\n"+test.doc+"\n"))}, nil)
 		if len(set.Problems) > 0 {

@@ -55,23 +55,23 @@ func (c *checker) server(source *domxml.Element) (why, entry string) {
 		case transport != "" && transport != "tcp" || socket != "":
 			return fmt.Sprintf("%s is not a way to a server that policy.storage of the agent's file is for", limit(transport)), ""
 		}
-		named := slices.DeleteFunc(slices.Clone(c.policy.Storage), func(p string) bool { return p == "*" })
-		with := name
-		if port := h.Attr("port"); port != "" {
-			with += ":" + port
-		}
-		switch {
-		case matches(name, named), matches(with, named), !private(name) && len(named) < len(c.policy.Storage):
-		case private(name):
-			return fmt.Sprintf("%s is an address that only this host can reach: it has to be named in policy.storage of the agent's file, where * is not enough", limit(name)), literal(with)
-		default:
-			return fmt.Sprintf("%s is not in policy.storage of the agent's file", limit(name)), literal(with)
+		if why, at := c.storageServer(h); why != "" {
+			return why, literal(at)
 		}
 	}
 	if hosts == 0 {
 		return "it names no server: the host's own configuration would say it", ""
 	}
 	return "", ""
+}
+
+// storageServer says why a server of storage may not be asked, empty when it may, and how policy.storage would name it.
+func (c *checker) storageServer(host *domxml.Element) (why, at string) {
+	at = host.Attr("name")
+	if port := host.Attr("port"); port != "" {
+		at += ":" + port
+	}
+	return reach(c.policy.Storage, "policy.storage", host.Attr("name"), at), at
 }
 
 // literal is a name that is no pattern; empty for another.
