@@ -162,21 +162,8 @@ func sum(f *os.File, like string, j *download.Job) (string, error) {
 	if _, err := f.Seek(0, io.SeekStart); err != nil {
 		return "", err
 	}
-	if _, err := io.CopyBuffer(struct{ io.Writer }{h}, worked{f, j}, make([]byte, 1<<20)); err != nil {
+	if _, err := io.CopyBuffer(struct{ io.Writer }{h}, told{f, j.Worked}, make([]byte, 1<<20)); err != nil {
 		return "", fmt.Errorf("cannot verify what was fetched: %w", err)
 	}
 	return fmt.Sprintf("%s:%x", algorithm, h.Sum(nil)), nil
-}
-
-// worked tells of what is read.
-type worked struct {
-	io.Reader
-	job *download.Job
-}
-
-// Read is io.Reader's.
-func (w worked) Read(b []byte) (int, error) {
-	n, err := w.Reader.Read(b)
-	w.job.Worked(int64(n))
-	return n, err
 }

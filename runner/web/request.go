@@ -52,7 +52,7 @@ func (s Source) copyFile(ctx context.Context, j *download.Job, p *part, name str
 		return err
 	}
 	j.Expect(size, 0)
-	p.have, err = j.Copy(ctx, p.file, 0, received{f, j}, size)
+	p.have, err = j.Copy(ctx, p.file, 0, told{f, j.Received}, size)
 	return err
 }
 
@@ -208,15 +208,15 @@ func plain(err error) error {
 	return err
 }
 
-// received tells of what is read of a file.
-type received struct {
+// told tells of how many bytes are read.
+type told struct {
 	io.Reader
-	job *download.Job
+	tell func(int64)
 }
 
 // Read is io.Reader's.
-func (r received) Read(b []byte) (int, error) {
-	n, err := r.Reader.Read(b)
-	r.job.Received(int64(n))
+func (t told) Read(b []byte) (int, error) {
+	n, err := t.Reader.Read(b)
+	t.tell(int64(n))
 	return n, err
 }

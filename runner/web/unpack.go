@@ -31,7 +31,7 @@ func unpacker(f *os.File, j *download.Job) (io.Reader, error) {
 	if _, err := f.Seek(0, io.SeekStart); err != nil {
 		return nil, err
 	}
-	from := worked{f, j}
+	from := told{f, j.Worked}
 	switch {
 	case bytes.HasPrefix(head[:n], []byte{0x1f, 0x8b}):
 		return gzip.NewReader(from)
