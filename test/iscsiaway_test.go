@@ -5,12 +5,8 @@ import (
 	"io"
 	"net"
 	"path/filepath"
-	"strings"
 	"sync"
 	"testing"
-
-	"github.com/gitvirt/gitvirt/reconcile/plan"
-	"github.com/gitvirt/gitvirt/reconcile/status"
 )
 
 // gate stands before a server, and can be shut: then nobody is let in, and who is in is thrown out.
@@ -78,39 +74,13 @@ func (g *gate) shut() {
 	g.serving.Wait()
 }
 
-// TestAnISCSIServerGoesAway: a machine whose iSCSI target cannot be reached says so, and starts once it can be; while it is away
-// from one that runs, that one and the others go on, and a new run of it waits.
+// TestAnISCSIServerGoesAway is TestAServerGoesAway with an iSCSI target.
 func TestAnISCSIServerGoesAway(t *testing.T) {
-	h := newHost(t)
 	const iqn = "iqn.2026-01.io.gitvirt:away"
 	image := bootable(t, filepath.Join(t.TempDir(), "disk.img"))
 	g := newGate(t, "127.0.0.1:"+startTarget(t, iqn, image))
-	h.allow("storage: [127.0.0.1]")
-	remote := remoteDoc("remote", fmt.Sprintf("network: {protocol: iscsi, hosts: [{name: 127.0.0.1, port: %s}], name: %q}", g.port, iqn+"/2"))
-	local := machineDoc("local", "", "16Mi", "root")
-	h.push("Both", remote, local, runDoc("remote", ""), runDoc("local", ""))
-	h.agent()
-	away := func(i status.Instance) bool {
-		said := fmt.Sprint(i.Status.Conditions)
-		return i.Status.Phase != plan.PhaseRunning && strings.Contains(said, "Failing") && strings.Contains(said, "Failed to connect")
-	}
-	h.instance("remote", "says that its server is away", away)
-	h.instance("local", "runs beside it", phase(plan.PhaseRunning))
-	g.open()
-	h.instance("remote", "runs once its server is there", phase(plan.PhaseRunning))
-	booted(t, image, "the target")
-
-	before := h.instance("remote", "runs", phase(plan.PhaseRunning))
-	g.shut()
-	two := h.push("Nothing of theirs", remote, local, runDoc("remote", ""), runDoc("local", ""), "apiVersion: gitvirt.io/v1alpha1\nkind: Host\nmetadata: {name: kvm1}\n")
-	h.settled(two)
-	if after := h.instance("remote", "goes on", phase(plan.PhaseRunning)); before.Status.Domain.ID != after.Status.Domain.ID {
-		t.Error("the machine was started again")
-	}
-	h.push("Another run", remote, local, runDoc("remote", "run: 2"), runDoc("local", ""))
-	h.instance("remote", "does not start without its server", away)
-	g.open()
-	h.instance("remote", "runs again", func(i status.Instance) bool {
-		return i.Status.Phase == plan.PhaseRunning && i.Metadata.Annotations["gitvirt.io/run"] == "2"
+	goesAway(t, away{
+		volume: fmt.Sprintf("network: {protocol: iscsi, hosts: [{name: 127.0.0.1, port: %s}], name: %q}", g.port, iqn+"/2"),
+		image:  image, says: "Failed to connect", start: g.open, stop: g.shut,
 	})
 }

@@ -162,24 +162,36 @@ func loopDevice(t *testing.T, file string) string {
 // TestAServerGoesAway: a machine whose server is away does not start, says why, and starts once the server is there again; one
 // that runs goes on running; and no other machine meets any of it.
 func TestAServerGoesAway(t *testing.T) {
-	h := newHost(t)
 	dir := t.TempDir()
 	image, port := bootable(t, filepath.Join(dir, "disk.img")), freePort(t)
 	s := nbd(t, image, port)
+	goesAway(t, away{
+		volume: fmt.Sprintf("network: {protocol: nbd, hosts: [{name: 127.0.0.1, port: %s}], name: data}", port),
+		image:  image, says: "refused", start: s.start, stop: s.stop,
+	})
+}
+
+// away is a server that can be away, and how a machine says that it is.
+type away struct {
+	volume, image, says string
+	start, stop         func()
+}
+
+func goesAway(t *testing.T, s away) {
+	h := newHost(t)
 	h.allow("storage: [127.0.0.1]")
-	remote := remoteDoc("remote", fmt.Sprintf("network: {protocol: nbd, hosts: [{name: 127.0.0.1, port: %s}], name: data}", port))
-	local := machineDoc("local", "", "16Mi", "root")
+	remote, local := remoteDoc("remote", s.volume), machineDoc("local", "", "16Mi", "root")
 	h.push("Both", remote, local, runDoc("remote", ""), runDoc("local", ""))
 	h.agent()
-	away := func(i status.Instance) bool {
+	isAway := func(i status.Instance) bool {
 		said := fmt.Sprint(i.Status.Conditions)
-		return i.Status.Phase != plan.PhaseRunning && strings.Contains(said, "Failing") && strings.Contains(said, "refused")
+		return i.Status.Phase != plan.PhaseRunning && strings.Contains(said, "Failing") && strings.Contains(said, s.says)
 	}
-	h.instance("remote", "says that its server is away", away)
+	h.instance("remote", "says that its server is away", isAway)
 	h.instance("local", "runs beside it", phase(plan.PhaseRunning))
 	s.start()
 	h.instance("remote", "runs once its server is there", phase(plan.PhaseRunning))
-	booted(t, image, "the server that came")
+	booted(t, s.image, "the server that came")
 
 	// While it runs.
 	before := h.instance("remote", "runs", phase(plan.PhaseRunning))
@@ -191,12 +203,15 @@ func TestAServerGoesAway(t *testing.T) {
 		t.Error("the machine was started again")
 	}
 	h.push("Another run", remote, local, runDoc("remote", "run: 2"), runDoc("local", "run: 2"))
-	h.instance("remote", "does not start without its server", away)
-	h.instance("local", "is restarted", func(i status.Instance) bool {
-		return i.Status.Phase == plan.PhaseRunning && i.Metadata.Annotations["gitvirt.io/run"] == "2"
-	})
+	h.instance("remote", "does not start without its server", isAway)
+	h.instance("local", "is restarted", ranAgain)
 	s.start()
-	h.instance("remote", "runs again", phase(plan.PhaseRunning))
+	h.instance("remote", "runs again", ranAgain)
+}
+
+// ranAgain is a machine that is in its second run.
+func ranAgain(i status.Instance) bool {
+	return i.Status.Phase == plan.PhaseRunning && i.Metadata.Annotations["gitvirt.io/run"] == "2"
 }
 
 // TestAGuestMeetsItsServerAgain: while an NBD server is away its guest sees errors of the disk, and none once it is back.
